@@ -17,6 +17,7 @@ from strikeout.cli import strikeout
 from strikeout.errors import ColumnError, UsageError
 from strikeout.quotes.reading import Chunking, inspect_quotes
 from tests.american.test_to_european import RATE, SPOT, frame
+from tests.quotes.in_chunks import assert_same, read_both_ways
 
 pytestmark = pytest.mark.filterwarnings("ignore::strikeout.quotes.issues.QuotesWarning")
 CHAIN = frame(seed=1)
@@ -199,3 +200,16 @@ def test_the_command_line_reads_american_files_into_fits_and_books(tmp_path):
     with so.Book.open(book) as held:
         assert held.calibration().parameters == fitted
     assert run("calibrate", book, *how)[0] == 2
+
+
+def test_a_part_of_a_file_without_american_rows_is_read_with_the_others(tmp_path):
+    """Its chunk has no American mid; the quotes are those of the file read as a whole."""
+    half = CHAIN.height // 2
+    mixed = pl.concat([CHAIN[:half].with_columns(exercise=pl.lit("E")), CHAIN[half:]])
+    for name, frame_of in (("first", mixed), ("last", mixed.reverse())):
+        path = tmp_path / f"{name}.parquet"
+        frame_of.write_parquet(path)
+        whole, chunked = read_both_ways(path, size=half, at_once=5, exercise="auto")
+        with chunked:
+            assert chunked.count == whole.count
+            assert_same(whole, chunked, tmp_path)

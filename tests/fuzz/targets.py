@@ -13,12 +13,14 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from time import thread_time
 from typing import TypeVar
 
+import numpy as np
 from click.testing import CliRunner
 from hypothesis import strategies as st
 from pydantic import BaseModel
@@ -31,6 +33,7 @@ from strikeout.book.plan import Plan
 from strikeout.cli import strikeout
 from strikeout.cli.configuration import configuration
 from strikeout.errors import StrikeoutError
+from strikeout.quotes.dividends import Dividends, cash_flows
 from strikeout.quotes.parquet_metadata import check_parquet
 from strikeout.quotes.profile import read_profile
 from strikeout.quotes.rates import RateCurve
@@ -101,11 +104,11 @@ def written(data: bytes, name: str):
         yield path
 
 
-def _file(data: bytes, name: str) -> float:
+def _file(data: bytes, name: str, **options: str) -> float:
     """Reads a file as a whole and in pieces, which must agree; what was read is written and read again."""
     with written(data, name) as path:
-        whole = _tried(lambda: so.inspect_quotes(path))
-        pieces = _tried(lambda: in_chunks(path, size=300, at_once=5))
+        whole = _tried(lambda: so.inspect_quotes(path, **options))
+        pieces = _tried(lambda: in_chunks(path, size=300, at_once=5, **options))
         if isinstance(whole, StrikeoutError) or isinstance(pieces, StrikeoutError):
             assert type(whole) is type(pieces), (whole, pieces)
             return 0.0
@@ -196,6 +199,18 @@ def _rates(data: bytes) -> float:
     with written(data, "curve.csv") as path:
         RateCurve.of(path)
     return 1.0
+
+
+def _dividends(data: bytes) -> float:
+    """A schedule of dividends: the label that a quote gets by it, and American quotes that are read with it."""
+    with written(data, "dividends.csv") as path:
+        schedule = Dividends.of(path)
+        label = schedule.text("SPY", date(2024, 1, 2), 0.5)
+        if label:
+            cash_flows(label).forward(np.array([100.0]), 0.5, np.array([0.03]))
+        chain = path.with_name("chain.csv")
+        chain.write_bytes(seeds("american")[0])
+        return 1.0 + so.inspect_quotes(chain, exercise="auto", dividends=path).count
 
 
 def _owner(data: bytes) -> float:
@@ -329,6 +344,7 @@ def _committed(name: str) -> Callable[[], tuple[bytes, ...]]:
 
 CELLS = ("1", "2024-01-31", "x", "SPXW  260821C05000000", "", "-99.99", "1706700000000")
 COLUMNS = (b"strike", b"right", b"price", b"bid", b"ask", b"forward", b"discount", b"expiry", b"quote_date", b"C", b"P")
+AMERICAN = (*COLUMNS, b"exercise", b"American", b"spot", b"rate", b"dividends", b"escrowed 0.1:1.5", b" tail 0.2:0.01")
 SQL = (
     b" and ", b" or ", b"select ", b" from quotes", b"strike", b"id", b"like", b"glob", b"date(", b"'now'", b"replace(",
     b"instr(", b"trim(", b"count(*)", b"union", b"with recursive", b";", b"case when", b"cast(", b"x'00'", b"?1", b":a",
@@ -362,6 +378,8 @@ TARGETS: Mapping[str, Target] = {
     "key": Target(_made("key"), JSON, _key, is_json=True),
     "head": Target(lambda: (b"3:" + b"0" * 64,), (b":",), _head),
     "footer": Target(lambda: (_kept()["parquet"][len(_pages()) : -8],), (), _footer),
+    "american": Target(_committed("american"), AMERICAN, lambda data: _file(data, "a.csv", exercise="auto")),
+    "dividends": Target(_committed("dividends"), (b"ex_date", b"amount", b"yield", b"1e400"), _dividends),
     "rates": Target(_committed("rates"), (b"days", b"months", b"years", b"rate"), _rates),
     "owner": Target(lambda: (_states(),), JSON, _owner),
     "cache": Target(lambda: (_cached(),), JSON, _sealed),

@@ -166,11 +166,17 @@ class Chunks:
     fingerprints: NDArray[np.uint64]
     places: tuple[Place, ...]
     store: ChunkStore
+    columns: Mapping[str, pl.DataType]  # of all chunks; one without an American row lacks their label
 
     def rows(self) -> Iterator[pl.DataFrame]:
         """Yield the rows that no rule has removed so far, chunk by chunk: at, row, id, values and labels."""
         for place in self.places:
-            yield self.kept(self.store.get(place))
+            rows = self.store.get(place)
+            if rows.columns != [*self.columns]:
+                absent = (name for name in self.columns if name not in rows.columns)
+                rows = rows.with_columns(pl.lit(None, self.columns[name]).alias(name) for name in absent)
+                rows = rows.select(*self.columns)
+            yield self.kept(rows)
 
     def kept(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return those of these rows that no rule has removed so far."""
@@ -222,6 +228,7 @@ class _Pass:
         self._plan, self._how, self._store = plan, how, store
         self._log = IssueLog(store)
         self._places: list[Place] = []
+        self._columns: dict[str, pl.DataType] = {}
         self._fingerprints: list[NDArray[np.uint64]] = []
         self._layout: Layout | None = None
         self._missing: ColumnError | None = None
@@ -257,6 +264,7 @@ class _Pass:
         return Chunks(
             plan=plan, table=bare, layout=layout, clock=clock_of(bare, self._how.clock), log=self._log,
             fingerprints=np.concatenate(self._fingerprints), places=tuple(self._places), store=self._store,
+            columns=self._columns,
         )  # fmt: skip
 
     def _understand(self, sample: SchemaSample, table: Table) -> tuple[SchemaSample, bool]:
@@ -282,6 +290,7 @@ class _Pass:
         check_bad(table.name, self._bad, self._first_bad)
         good = _packed(rows, table, begin)
         self._places.append(self._store.put(good))
+        self._columns |= good.schema
         self._fingerprints.append(good["id"].hash().to_numpy())
 
 

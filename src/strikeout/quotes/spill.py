@@ -50,6 +50,11 @@ class ChunkStore(Protocol):
         """Free memory or disk space."""
 
 
+def _below(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return tables below one another. A column that one lacks, since none of its rows is American, is empty there."""
+    return pl.concat(tables, how="diagonal") if tables else pl.DataFrame()
+
+
 class ChunksInMemory:
     """Chunks in memory."""
 
@@ -67,7 +72,7 @@ class ChunksInMemory:
 
     def all(self, places: Sequence[Place]) -> pl.DataFrame:
         """Return these chunks below one another; a table without columns if there are none."""
-        return pl.concat([self.get(place) for place in places]) if places else pl.DataFrame()
+        return _below([self.get(place) for place in places])
 
     def clear(self) -> None:
         """Remove every chunk."""
@@ -131,7 +136,7 @@ class Spill:
 
     def all(self, places: Sequence[Place]) -> pl.DataFrame:
         """Return these chunks below one another; a table without columns if there are none."""
-        return pl.concat([self.get(place) for place in places]) if places else pl.DataFrame()
+        return _below([self.get(place) for place in places])
 
     def clear(self) -> None:
         """Remove every chunk."""
