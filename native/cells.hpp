@@ -49,34 +49,29 @@ struct Terms {
     Block block[MOST_NODES / 4];
 };
 
-// (-i zeta unit)^p / p! of every node of a contour, found once for all cells that share the contour and their unit:
-// all DEGREE of them, or THRIFTY and what they then leave out at most of a term of size one.
+// (-i zeta unit)^p / p! of the nodes of a contour, found once for all cells that share the contour and their unit, as far along
+// as any of them needs: all DEGREE of them, or THRIFTY and what they then leave out at most of a term of size one.
 struct Powers {
     double unit = 0.0;  // none yet
-    bool has_whole;
+    int blocks, whole_blocks;     // found so far
     vd left_out[MOST_NODES / 4];  // ln (|zeta unit|^12 / 12! / 2^11)
     alignas(32) double thrifty[MOST_NODES][2][THRIFTY], whole[MOST_NODES][2][DEGREE];  // real parts, imaginary parts
 
-    template <int FUNCTIONS>
-    void find(const Terms<FUNCTIONS>& terms, double new_unit) {
-        unit = new_unit, has_whole = false;
-        for (int b = 0; b < terms.blocks; b++) {
-            vc power[DEGREE];
-            fill(power, terms.block[b].zeta);
-            left_out[b] = fma(log_at_most(fma(power[1].im, power[1].im, power[1].re * power[1].re)), all(6.0), -27.6118);
-            for (int n = DEGREE - 1; n >= THRIFTY; n--)
-                for (int p = n - 2; p >= 0; p -= 2) power[p] = fma(CHEBYSHEV.instead[n][p], power[n], power[p]);
-            keep<THRIFTY>(power, thrifty + 4 * b);
-        }
+    void begin(double new_unit) { unit = new_unit, blocks = whole_blocks = 0; }
+    // The next block.
+    __attribute__((always_inline)) void find(vc zeta) {
+        const int b = blocks++;
+        vc power[DEGREE];
+        fill(power, zeta);
+        left_out[b] = fma(log_at_most(fma(power[1].im, power[1].im, power[1].re * power[1].re)), all(6.0), -27.6118);
+        for (int n = DEGREE - 1; n >= THRIFTY; n--)
+            for (int p = n - 2; p >= 0; p -= 2) power[p] = fma(CHEBYSHEV.instead[n][p], power[n], power[p]);
+        keep<THRIFTY>(power, thrifty + 4 * b);
     }
-    template <int FUNCTIONS>
-    void find_whole(const Terms<FUNCTIONS>& terms) {
-        has_whole = true;
-        for (int b = 0; b < terms.blocks; b++) {
-            vc power[DEGREE];
-            fill(power, terms.block[b].zeta);
-            keep<DEGREE>(power, whole + 4 * b);
-        }
+    __attribute__((always_inline)) void find_whole(vc zeta) {
+        vc power[DEGREE];
+        fill(power, zeta);
+        keep<DEGREE>(power, whole + 4 * whole_blocks++);
     }
 
    private:
@@ -145,12 +140,14 @@ INLINE Cell cell_at(double k, const Grid& grid) {
 template <int FUNCTIONS>
 struct Polynomials {
     static constexpr int PADDED = (FUNCTIONS + 3) / 4 * 4;
+    static constexpr int AT_ONCE = FUNCTIONS % 6 == 0 ? 3 : 2;  // functions whose sums stay in the registers
+    static_assert(FUNCTIONS % (2 * AT_ONCE) == 0);
     alignas(32) double a[DEGREE][PADDED];  // the coefficient of x^p of every function, side by side
     int top;                               // the highest power that matters anywhere in the cell
 
     // half <= unit
     void expand(const Terms<FUNCTIONS>& terms, Powers& powers, double centre, double half, double unit) {
-        if (powers.unit != unit) powers.find(terms, unit);
+        if (powers.unit != unit) powers.begin(unit);
         vc phase[MOST_NODES / 4], G[MOST_NODES / 4][FUNCTIONS];
         vd lost = all(-INFINITY);
         int blocks = 0, nodes = 0;  // nodes: those before the first block of which none matters
@@ -159,6 +156,7 @@ struct Polynomials {
             const vd im = block.zeta.im, growth = im * centre;
             const int matter = up_to(block.mass + growth + magnitude(im) * half >= -CUT);
             if (matter == 0) break;
+            if (blocks == powers.blocks) powers.find(block.zeta);
             nodes = 4 * blocks + matter;
             lost = larger(block.mass + growth + powers.left_out[blocks], lost);
             phase[blocks] = {growth, -(block.zeta.re * centre)};
@@ -167,12 +165,12 @@ struct Polynomials {
         for (int b = 0; b < blocks; b++)
             for (int f = 0; f < FUNCTIONS; f++) G[b][f] = terms.block[b].F[f] * phase[b];
         if (any(lost > LOST)) {
-            if (!powers.has_whole) powers.find_whole(terms);
-            add_up<0, 3, 3>(G, powers.whole, nodes, half / unit);
-            add_up<12, 1, 6>(G, powers.whole, nodes, half / unit);
+            while (powers.whole_blocks < blocks) powers.find_whole(terms.block[powers.whole_blocks].zeta);
+            add_up<0, 3, AT_ONCE>(G, powers.whole, nodes, half / unit);
+            add_up<12, 1, 2 * AT_ONCE>(G, powers.whole, nodes, half / unit);
             top = DEGREE - 1;
         } else {
-            add_up<0, 3, 3>(G, powers.thrifty, nodes, half / unit);
+            add_up<0, 3, AT_ONCE>(G, powers.thrifty, nodes, half / unit);
             top = THRIFTY - 1;
         }
         shorten();
@@ -181,30 +179,35 @@ struct Polynomials {
     // On [-1, 1] a polynomial of lower degree comes as near to x^p as 2^(1 - p): Chebyshev's, which replaces the highest
     // powers one after the other, for as long as all that was given up stays small.
     void shorten() {
-        const vd most = ECONOMY * vd{1.0, SLACK, SLACK, SLACK}, most_too = all(ECONOMY * SLACK);
-        vd lost = all(0.0), lost_too = all(0.0);
+        vd lost[PADDED / 4], most[PADDED / 4];
+        for (int g = 0; g < PADDED / 4; g++) lost[g] = all(0.0), most[g] = all(ECONOMY * SLACK);
+        most[0][0] = ECONOMY;
         for (; top > 1; top--) {
-            const vd x = load(a[top]), y = load(a[top] + 4);
-            lost += CHEBYSHEV.gap[top] * magnitude(x), lost_too += CHEBYSHEV.gap[top] * magnitude(y);
-            if (any(~(lost < most) | ~(lost_too < most_too))) return;
-            for (int p = top - 2; p >= 0; p -= 2) {
-                store(a[p], fma(x, all(CHEBYSHEV.instead[top][p]), load(a[p])));
-                store(a[p] + 4, fma(y, all(CHEBYSHEV.instead[top][p]), load(a[p] + 4)));
+            vd x[PADDED / 4];
+            vi too_much = {0, 0, 0, 0};
+            for (int g = 0; g < PADDED / 4; g++) {
+                x[g] = load(a[top] + 4 * g);
+                lost[g] += CHEBYSHEV.gap[top] * magnitude(x[g]);
+                too_much |= ~(lost[g] < most[g]);
             }
+            if (any(too_much)) return;
+            for (int p = top - 2; p >= 0; p -= 2)
+                for (int g = 0; g < PADDED / 4; g++)
+                    store(a[p] + 4 * g, fma(x[g], all(CHEBYSHEV.instead[top][p]), load(a[p] + 4 * g)));
         }
     }
 
     // a[p] = -Re sum_j G_j power_jp ratio^p for 4 COUNT powers. Side by side are powers, not nodes, so that nothing is left
-    // to be added across; AT_ONCE functions are as many sums as the registers hold and enough not to wait for any of them.
-    template <int FIRST, int COUNT, int AT_ONCE, int STRIDE>
+    // to be added across; SOME functions are as many sums as the registers hold and enough not to wait for any of them.
+    template <int FIRST, int COUNT, int SOME, int STRIDE>
     void add_up(const vc (*G)[FUNCTIONS], const double (*power)[2][STRIDE], int nodes, double ratio) {
         vd sum[PADDED][COUNT];
         for (int f = FUNCTIONS; f < PADDED; f++)
             for (int i = 0; i < COUNT; i++) sum[f][i] = all(0.0);
 #pragma GCC unroll 8
-        for (int first = 0; first < FUNCTIONS; first += AT_ONCE) {
-            vd part[AT_ONCE][COUNT], other[AT_ONCE];
-            for (int f = 0; f < AT_ONCE; f++) {
+        for (int first = 0; first < FUNCTIONS; first += SOME) {
+            vd part[SOME][COUNT], other[SOME];
+            for (int f = 0; f < SOME; f++) {
                 other[f] = all(0.0);
                 for (int i = 0; i < COUNT; i++) part[f][i] = all(0.0);
             }
@@ -215,14 +218,14 @@ struct Polynomials {
                 for (int i = 0; i < COUNT; i++)
                     re[i] = load(power[n][0] + FIRST + 4 * i), im[i] = load(power[n][1] + FIRST + 4 * i);
 #pragma GCC unroll 8
-                for (int f = 0; f < AT_ONCE; f++) {
+                for (int f = 0; f < SOME; f++) {
                     const vd x = all(g[8 * f]), y = all(g[8 * f + 4]);
                     if (COUNT == 1) part[f][0] = fnma(x, re[0], part[f][0]), other[f] = fma(y, im[0], other[f]);
 #pragma GCC unroll 8
                     for (int i = 0; COUNT > 1 && i < COUNT; i++) part[f][i] = fma(y, im[i], fnma(x, re[i], part[f][i]));
                 }
             }
-            for (int f = 0; f < AT_ONCE; f++)
+            for (int f = 0; f < SOME; f++)
                 for (int i = 0; i < COUNT; i++) sum[first + f][i] = part[f][i] + other[f];
         }
         const double square = ratio * ratio, fourth = square * square;
@@ -238,16 +241,16 @@ struct Polynomials {
     // Eight strikes side by side; x and y in [-1, 1].
     __attribute__((always_inline)) void at(vd x, vd y, vd* out_x, vd* out_y) const {
         vd vx[FUNCTIONS], vy[FUNCTIONS];
-#pragma GCC unroll 8
+#pragma GCC unroll 12
         for (int f = 0; f < FUNCTIONS; f++) vx[f] = vy[f] = all(a[top][f]);
         for (int p = top - 1; p >= 0; p--)
-#pragma GCC unroll 8
+#pragma GCC unroll 12
             for (int f = 0; f < FUNCTIONS; f++) {
                 const vd c = all(a[p][f]);
                 vx[f] = fma(vx[f], x, c);
                 vy[f] = fma(vy[f], y, c);
             }
-#pragma GCC unroll 8
+#pragma GCC unroll 12
         for (int f = 0; f < FUNCTIONS; f++) out_x[f] = vx[f], out_y[f] = vy[f];
     }
 

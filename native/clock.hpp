@@ -1,11 +1,13 @@
-// Variance gamma: Black's formula averaged over a gamma-distributed clock.
+// Variance gamma: bent contours, and next to the kink Black's formula averaged over a gamma-distributed clock.
 // The NumPy twin, with the derivation and the legend of the symbols, is kernels/variance_gamma.py.
 #pragma once
 #include <algorithm>
 
 #include "chunks.hpp"
+#include "contours.hpp"
 #include "elementary.hpp"
 #include "kernel.hpp"
+#include "slices.hpp"
 
 namespace STRIKEOUT_BUILD {
 
@@ -24,8 +26,55 @@ INLINE double log_of(double x) { return elementary::log(all(x))[0]; }
 
 INLINE double expm1_of(double x) { return elementary::expm1(all(x))[0]; }
 
+struct ClockCf;
 struct Clock {
+    static constexpr int FUNCTIONS = CLOCK_FUNCTIONS;
+    static constexpr bool HAS_KINK = true;
+    using Cf = ClockCf;
     double sigma, nu, mean, left, omega, slope;
+};
+
+constexpr double FEWEST_STEPS = 1e-4, MOST_STEPS = 1e4;     // shapes T / nu that are priced on contours
+constexpr double LEAST_VARIANCE = 1e-12, MOST_VARIANCE = 1e2;  // of X, likewise
+constexpr int KINK_DOUBLINGS = 20;
+
+INLINE double variance_of(double T, const Clock& m) { return (m.sigma * m.sigma + m.nu * (m.mean * m.mean)) * T; }
+
+INLINE Slice slice_of(double T, const Clock& m) {
+    Slice s;
+    const double cosine = exp_of(-MOMENT_CAP * m.nu / T);
+    const double angle = elementary::atan2(all(std::sqrt((1.0 - cosine) * (1.0 + cosine))), all(cosine))[0];
+    s.T = T, s.sd = std::sqrt(variance_of(T, m));
+    s.bend = std::min(std::max(angle, 0.25 * PI), 1.3) - 0.25 * PI;
+    s.shift = m.omega * T, s.finer = 5.0;
+    s.grid = {s.shift, two_to(-KINK_DOUBLINGS) * widest_cell(s.sd), KINK_DOUBLINGS};
+    s.decay = 0.5 * INNER * s.grid.narrowest;
+    return s;
+}
+
+INLINE vd log_mgf(vd p, double T, const Clock& m) {
+    const vd lack = (m.nu * p) * fma(p, all(0.5 * (m.sigma * m.sigma)), m.mean);
+    return pick(lack < 1.0, (m.omega * T) * p - (T / m.nu) * elementary::log1p(-pick(lack < 1.0, lack, all(0.0))), all(INF));
+}
+
+// ln E[exp(i z (X - omega T))], times what the shift of strikes by omega T leaves of their phase: exp(omega T).
+struct ClockCf {
+    vc value[BATCH], by[BATCH][CLOCK_FUNCTIONS - 1];
+    void find(const vc* z, const vc*, int count, double T, const Clock& m) {
+        const double a = T / m.nu, half = 0.5 * (m.sigma * m.sigma), by_nu = -(m.slope / m.left + m.omega) / m.nu * T;
+        for (int i = 0; i < count; i++) {
+            const vc iz = times_i(z[i]), w = iz * fma(half, iz, vc{all(m.mean), all(0.0)}), lack = m.nu * w, P = 1.0 - lack;
+            const vc ln = log(P, -lack), over = inverse(P);
+            value[i] = fma(-a, ln, vc{all(m.omega * T), all(0.0)});
+            by[i][0] = (m.sigma * T) * (iz * (iz * over - vc{all(1.0 / m.left), all(0.0)}));
+            by[i][1] = fma(by_nu, iz, a * fma(1.0 / m.nu, ln, w * over));
+            by[i][2] = T * (iz * (over - vc{all(1.0 / m.left), all(0.0)}));
+        }
+    }
+    vc total(int i) const { return value[i]; }
+    void derivatives(vc f, int i, const Clock&, vc* out) const {
+        for (int p = 0; p < CLOCK_FUNCTIONS - 1; p++) out[p] = f * by[i][p];
+    }
 };
 
 // The nodes of one expiry: each a value of the clock, how likely it is, and Black's formula as far as no strike is in it.
@@ -139,19 +188,40 @@ inline void average(const Ticks& ticks, const Clock& m, double T, const Erfcx& e
     out[3] = fma(all(by_mean), delta, moved);
 }
 
-inline void clock_slice(Ticks& ticks, const double* theta, double T, const Erfcx& erfcx, const double* k, int64_t count,
+struct ClockWorkspace {
+    Ticks ticks;
+    WorkspaceOf<Clock> contours;
+};
+
+inline void clock_slice(ClockWorkspace& space, const double* theta, double T, const Erfcx& erfcx, const double* k, int64_t count,
                         double* out, int64_t stride) {
     Clock m = {theta[0], theta[1], theta[2], 0.0, 0.0, 0.0};
     m.slope = m.mean + 0.5 * (m.sigma * m.sigma), m.left = 1.0 - m.nu * m.slope;
-    const bool exists = m.left > 0.0 && m.sigma > 0.0 && T / m.nu > SMALLEST_SHAPE && T / m.nu < LARGEST_SHAPE;
-    if (exists) m.omega = elementary::log1p(all(-m.nu * m.slope))[0] / m.nu, find_ticks(ticks, m, T);
-    for (int64_t i = 0; i < count;) {
+    const double a = T / m.nu;
+    const bool exists = m.left > 0.0 && m.sigma > 0.0 && a > SMALLEST_SHAPE && a < LARGEST_SHAPE;
+    if (exists) m.omega = elementary::log1p(all(-m.nu * m.slope))[0] / m.nu;
+    const FirstRows<CLOCK_FUNCTIONS> rows = {out, stride};
+    const double variance = variance_of(T, m);
+    const bool is_usual = a >= FEWEST_STEPS && a <= MOST_STEPS && variance >= LEAST_VARIANCE && variance <= MOST_VARIANCE;
+    if (exists && is_usual) run_slice(space.contours, T, k, count, 0, m, rows);
+    else
+        for (int64_t i = 0; i < count; i++) FirstRows<CLOCK_FUNCTIONS>::nothing(rows, i, NAN);
+    if (!exists) return;
+    bool is_ready = false;
+    for (int64_t i = 0; i < count; i++) {
+        if (std::fabs(out[i]) < INF) continue;
+        if (!is_ready) find_ticks(space.ticks, m, T), is_ready = true;
+        if (space.ticks.count == 0) return;
         const Distinct<4> strikes(k, i, count);
-        i = strikes.last;
-        vd found[CLOCK_FUNCTIONS] = {all(NAN), all(NAN), all(NAN), all(NAN)};
-        if (exists && ticks.count > 0) average(ticks, m, T, erfcx, load(strikes.k), found);
-        for (int f = 0; f < CLOCK_FUNCTIONS; f++)
-            for (int n = 0; n < strikes.count; n++) strikes.write(n, found[f][n], out + f * stride);
+        vd found[CLOCK_FUNCTIONS];
+        average(space.ticks, m, T, erfcx, load(strikes.k), found);
+        for (; i < strikes.last; i++) {
+            if (std::fabs(out[i]) < INF) continue;
+            int n = 0;
+            while (strikes.end[n] <= i) n++;
+            for (int f = 0; f < CLOCK_FUNCTIONS; f++) out[f * stride + i] = found[f][n];
+        }
+        i--;
     }
 }
 

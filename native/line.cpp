@@ -2,6 +2,7 @@
 #include "line.hpp"
 
 #include "chunks.hpp"
+#include "double_heston.hpp"
 #include "slices.hpp"
 
 namespace STRIKEOUT_BUILD {
@@ -76,11 +77,30 @@ bool bates_rows(const Book& book, double* out, int threads) {
     });
 }
 
+struct DoubleWorkspace {
+    WorkspaceOf<DoubleHeston> contours;
+    LineWorkspace line;
+    double k[HELD], found[DoubleHeston::ROWS][HELD];
+};
+
+// On bent contours; strikes that have none, on the line.
 bool double_heston_rows(const Book& book, double* out, int threads) {
     const Law<2, false> law(book.theta);
+    const DoubleHeston bent = {{law.part[0], law.part[1]}};
+    constexpr int ROWS = DoubleHeston::ROWS;
     const int64_t stride = book.offsets[book.parts];
-    return each_slice<LineWorkspace>(book, threads, [&](LineWorkspace& space, double T, const double* k, int64_t count, int64_t begin) {
-        whole_slice(space, T, k, count, law, out + begin, stride);
+    return each_slice<DoubleWorkspace>(book, threads, [&](DoubleWorkspace& space, double T, const double* k, int64_t count, int64_t begin) {
+        run_slice(space.contours, T, k, count, 0, bent, FirstRows<ROWS>{out + begin, stride});
+        for (int64_t i = 0; i < count;) {
+            int some = 0;
+            int64_t at[HELD];
+            for (; i < count && some < HELD; i++)
+                if (!(std::fabs(out[begin + i]) < INF)) at[some] = i, space.k[some++] = k[i];
+            if (some == 0) return;
+            whole_slice(space.line, T, space.k, some, law, space.found[0], HELD);
+            for (int f = 0; f < ROWS; f++)
+                for (int n = 0; n < some; n++) out[f * stride + begin + at[n]] = space.found[f][n];
+        }
     });
 }
 

@@ -215,15 +215,7 @@ void find_terms(LineWorkspace& space, Line& line, double T, const Law<PARTS, JUM
         for (int i = 0; i < some; i++) {
             vc F[FUNCTIONS];
             F[0] = f[i];
-            for (int p = 0; p < PARTS; p++) {
-                const Heston& m = law.part[p];
-                vc* by = F + 1 + 5 * p;
-                by[0] = f[i] * cf[p].by_kappa[i];
-                by[1] = (1.0 / m.vbar) * (f[i] * cf[p].level[i]);
-                by[2] = f[i] * cf[p].by_sigma[i];
-                by[3] = -(f[i] * cf[p].by_rho[i]);
-                by[4] = (1.0 / m.v0) * (f[i] * cf[p].v0B[i]);
-            }
+            for (int p = 0; p < PARTS; p++) heston_derivatives(f[i], cf[p], i, law.part[p], F + 1 + 5 * p);
             if constexpr (JUMPS) {
                 const Jumps& j = law.jumps;
                 const vd u = z[i].re;

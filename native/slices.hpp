@@ -12,13 +12,14 @@ INLINE vd four(const double* p, int count) {
 }
 
 // What happens to the values of up to eight strikes.
-struct Rows {  // keep them: out[f * stride + i]
+template <int COUNT>
+struct FirstRows {  // keep the first of them: out[f * stride + i]
     static constexpr bool SLOPES = false;
     double* out;
     int64_t stride;
     template <bool WHOLE>
-    INLINE void take(const Rows& self, int64_t i, int count, const vd* x, const vd* y) {
-        for (int f = 0; f < FUNCTIONS; f++) {
+    INLINE void take(const FirstRows& self, int64_t i, int count, const vd* x, const vd* y) {
+        for (int f = 0; f < COUNT; f++) {
             double* to = self.out + f * self.stride + i;
             if (WHOLE) {
                 store(to, x[f]), store(to + 4, y[f]);
@@ -27,10 +28,11 @@ struct Rows {  // keep them: out[f * stride + i]
             }
         }
     }
-    INLINE void nothing(const Rows& self, int64_t i) {
-        for (int f = 0; f < FUNCTIONS; f++) self.out[f * self.stride + i] = 0.0;
+    INLINE void nothing(const FirstRows& self, int64_t i, double value = 0.0) {
+        for (int f = 0; f < COUNT; f++) self.out[f * self.stride + i] = value;
     }
 };
+using Rows = FirstRows<FUNCTIONS>;
 
 struct RowsAndSlope {  // keep them, and the derivative of the value by log-strike as one more
     static constexpr bool SLOPES = true;
@@ -111,15 +113,27 @@ struct Weighed {  // with d = value - centre: the sums of quadratic J J', (linea
     }
 };
 
-struct Workspace {
-    Terms<FUNCTIONS> terms;
+template <class Law>
+struct WorkspaceOf {
+    Terms<Law::FUNCTIONS> terms;
     Powers powers;
-    Polynomials<FUNCTIONS> polynomials;
+    Polynomials<Law::FUNCTIONS> polynomials;
 };
+using Workspace = WorkspaceOf<Heston>;
+
+// The end nearest to k* of the cells of a group's strikes, of which k[0] is the first; `stop` is how many there are at most.
+INLINE double nearest_end(const double* k, int64_t stop, const Grid& grid, int group) {
+    if (k[0] >= grid.kstar) return cell_at(k[0], grid).begin;
+    const double end = group == 0 && grid.kstar > 0.0 ? 0.0 : grid.kstar, next_to = INNER * grid.narrowest;
+    int64_t last = std::lower_bound(k, k + stop, end) - k - 1;
+    while (last > 0 && grid.kstar - k[last] < next_to) last--;  // those have no price
+    return cell_at(k[last], grid).end;
+}
 
 // The strikes of one expiry, ascending; the sink knows them as first, first + 1, ...
-template <class Sink>
-void run_slice(Workspace& w, double T, const double* k, int64_t count, int64_t first, const Heston& m, const Sink& sink) {
+template <class Law, class Sink>
+void run_slice(WorkspaceOf<Law>& w, double T, const double* k, int64_t count, int64_t first, const Law& m, const Sink& sink) {
+    constexpr int FUNCTIONS = Law::FUNCTIONS;
     Slice s = slice_of(T, m);
     int64_t i = 0, stop = count;
     if (count > 0 && (k[0] < -FAR * s.sd || k[count - 1] > FAR * s.sd)) {
@@ -129,9 +143,18 @@ void run_slice(Workspace& w, double T, const double* k, int64_t count, int64_t f
     }
     for (int group = -1; i < stop;) {
         const int its_group = (k[i] >= 0.0) + (k[i] >= s.grid.kstar);
-        if (its_group != group) contour(w.terms, s, group = its_group, m), w.powers.unit = 0.0;
+        if constexpr (Law::HAS_KINK) {
+            if (std::fabs(k[i] - s.grid.kstar) < INNER * s.grid.narrowest) {
+                Sink::nothing(sink, first + i++, NAN);
+                continue;
+            }
+        }
+        if (its_group != group) {
+            group = its_group, w.powers.unit = 0.0;
+            contour(w.terms, s, group, m, Law::HAS_KINK ? nearest_end(k + i, stop - i, s.grid, group) : 0.0);
+        }
         const Cell cell = cell_at(k[i], s.grid);
-        w.polynomials.expand(w.terms, w.powers, cell.centre, cell.half, cell.unit);
+        w.polynomials.expand(w.terms, w.powers, cell.centre - s.shift, cell.half, cell.unit);
         const double scale = 1.0 / cell.half;
         vd x[FUNCTIONS], y[FUNCTIONS];
         auto slopes = [&](int64_t at, int count) {

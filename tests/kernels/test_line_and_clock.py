@@ -148,8 +148,14 @@ def test_a_parameter_too_many_is_refused():
 
 
 @each_kernel
-def test_variance_gamma_has_no_price_if_a_forward_overflows(kernel):
-    theta, T = [0.05260580884977399, 0.38168509796923106, 2.590415616605693], 2.25889801169099
-    strikes = np.exp(np.linspace(-1.0, 1.0, 6))
-    contracts = so.Contracts(forward=1.0, strike=strikes, expiry=T, discount=1.0, is_call=strikes > 1.0)
-    assert np.isnan(so.VarianceGamma(kernel).price(theta, contracts)).all()
+def test_variance_gamma_has_a_price_even_if_a_forward_on_the_clock_overflows(kernel):
+    """Expected: mpmath's quadrature along a ray from Lewis' line, 25 digits."""
+    theta, T = np.array([0.05260580884977399, 0.38168509796923106, 2.590415616605693]), 2.25889801169099
+    k = np.linspace(-1.0, 1.0, 6)
+    expected = [
+        *(0.36787857007628105, 0.5488106893738851, 0.8187297254507023),
+        *(0.9999988859034544, 0.9999987935820104, 0.9999986951080748),
+    ]
+    assert np.isnan(variance_gamma.values(theta, T, k)).all()
+    contracts = so.Contracts(forward=1.0, strike=np.exp(k), expiry=T, discount=1.0, is_call=k > 0.0)
+    np.testing.assert_allclose(so.VarianceGamma(kernel).price(theta, contracts), expected, rtol=0, atol=1e-12)

@@ -99,11 +99,13 @@ def test_a_drift_large_beside_the_volatility_costs_no_digit(theta):
     np.testing.assert_allclose(so.VarianceGamma().price(theta, contracts), expected, rtol=0, atol=1e-13)
 
 
-def test_where_the_clock_would_need_too_many_nodes_there_is_no_price():
-    price, jacobian = so.VarianceGamma().linearize([0.01, 10.0, -3.0], CONTRACTS)
-    assert np.isnan(price).all()
-    assert np.isnan(jacobian).all()
-    assert np.isfinite(so.VarianceGamma().price([0.01, 0.1, -3.0], CONTRACTS)).all()
+def test_contours_price_what_the_clock_would_need_too_many_nodes_for():
+    """Expected: mpmath's quadrature along a ray from Lewis' line, 25 digits."""
+    theta, k = np.array([0.01, 10.0, -3.0]), np.array([-0.3, -0.05, 0.02])
+    expected = [0.02055667721459556, 0.029807721022779655, 0.01359178558958009]
+    assert np.isnan(variance_gamma.values(theta, 0.1, k)).all()
+    c = so.Contracts(forward=1.0, strike=np.exp(k), expiry=0.1, discount=1.0, is_call=k >= 0.0)
+    np.testing.assert_allclose(so.VarianceGamma().price(theta, c), expected, rtol=0, atol=1e-13)
 
 
 def test_memory_is_bounded_and_blocks_change_no_bit(monkeypatch):

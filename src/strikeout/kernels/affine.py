@@ -2,7 +2,8 @@
 
 X = ln(S_T / forward) is a sum of independent parts, so everything the line asks about it is a sum over parts: the
 logarithm of the characteristic function (heston_cf.py, jump_cf.py), of the moments, and of the bound. theta is that of
-the first Heston part, of the second, then of the jumps.
+the first Heston part, of the second, then of the jumps. Two variances are priced on bent contours (double_heston.py);
+the line is for strikes that have none.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels import fourier_trapezoid, heston_cf, jump_cf, jump_split
+from strikeout.kernels import double_heston, fourier_trapezoid, heston_cf, jump_cf, jump_split
 from strikeout.kernels.compiled import compiled, threads
 from strikeout.kernels.heston_twin import Parts
 
@@ -75,9 +76,13 @@ def rows(kernel: str, family: Family, theta: Floats, part: Parts) -> Floats:
         count = threads() if part.k.size + EXPIRY * part.expiries.size >= WORTH_THREADS else 1
         found: Floats = getattr(compiled(), family.compiled)(theta, part.expiries, part.offsets, part.k, count)
         return found
-    out = np.empty((1 + len(theta), len(part.k)))
+    out = np.empty((1 + len(theta), len(part.k))) if family.jumps else double_heston.rows(theta, part)
     for j, T in enumerate(part.expiries.tolist()):
-        here = slice(part.offsets[j], part.offsets[j + 1])
+        here = np.arange(part.offsets[j], part.offsets[j + 1])
+        if not family.jumps:
+            here = here[~np.isfinite(out[0, here])]  # strikes without a contour
+            if not len(here):
+                continue
         known = family.known(T, theta)
         if family.jumps and jump_split.is_split(T, theta):
             out[:, here] = jump_split.values(T, theta, part.k[here], family.log_cf, known)

@@ -35,7 +35,7 @@ class Parts(NamedTuple):
 
 def rows_and_slope(theta: Floats, parts: Parts) -> Floats:
     """Return the rows of slices, and the derivative of the value by log-moneyness as the seventh, ``(7, n)``."""
-    return _rows(theta, parts, 7)
+    return _rows(contours.Heston(theta), parts, 6, has_slope=True)
 
 
 def rows(theta: Floats, parts: Parts, functions: int = 6) -> Floats:
@@ -43,15 +43,21 @@ def rows(theta: Floats, parts: Parts, functions: int = 6) -> Floats:
 
     With ``functions = 1`` the value alone, ``(1, n)``, the same bits.
     """
+    return rows_of(contours.Heston(theta), parts, functions)
+
+
+def rows_of(law: contours.Law, parts: Parts, functions: int) -> Floats:
+    """Return the first functions of a law's rows, ``(functions, n)``: value and derivatives, not-a-number if there is
+    no contour."""
     at_once = CHUNK if parts.t is None else CHUNK // NODES
     if len(parts.expiries) <= at_once:
-        return _rows(theta, parts, functions)
+        return _rows(law, parts, functions)
     out = np.empty((functions, len(parts.k)))
     for begin in range(0, len(parts.expiries), at_once):
         offsets = parts.offsets[begin : begin + at_once + 1]
         these = slice(offsets[0], offsets[-1])
         out[:, these] = _rows(
-            theta,
+            law,
             Parts(
                 parts.expiries[begin : begin + at_once],
                 offsets - offsets[0],
@@ -64,34 +70,35 @@ def rows(theta: Floats, parts: Parts, functions: int = 6) -> Floats:
     return out
 
 
-def _rows(theta: Floats, parts: Parts, functions: int) -> Floats:
+def _rows(law: contours.Law, parts: Parts, functions: int, *, has_slope: bool = False) -> Floats:
     if not len(parts.k):
-        return np.zeros((functions, 0))
-    values = _slices if parts.t is None else _panels
+        return np.zeros((functions + has_slope, 0))
     with np.errstate(all="ignore"):
-        return values(theta, parts, functions)
+        if parts.t is None:
+            return _slices(law, parts, functions, has_slope=has_slope)
+        return _panels(law, parts, functions)
 
 
-def _slices(theta: Floats, parts: Parts, functions: int) -> Floats:
-    slices = contours.geometry(parts.expiries, theta)
-    moments = contours.moments(slices, theta)
-    strips = contours.strips(slices, moments, theta)
+def _slices(law: contours.Law, parts: Parts, functions: int, *, has_slope: bool) -> Floats:
+    slices = contours.geometry(parts.expiries, law)
+    moments = contours.moments(slices, law)
+    strips = contours.strips(slices, moments, law)
     lowest, highest = _ends(parts)
     far = contours.FAR * slices.sd
     if (lowest < -far).any() or (highest > far).any():
         low, high = contours.wings(slices, moments, strips)
         if (lowest < low).any() or (highest >= high).any():
-            return _within(low, high, parts, lambda inside: _rows(theta, inside, functions))
+            return _within(low, high, parts, lambda inside: _rows(law, inside, functions, has_slope=has_slope))
 
     found = taylor_cells.occupied(parts.k, parts.offsets, slices.kstar, slices.widest, slices.doublings)
     group = contours.group_of(found.centre, slices.kstar[found.part])
     pair = 3 * found.part + group
     is_first = np.ones(len(pair), bool)
     np.not_equal(pair[1:], pair[:-1], out=is_first[1:])
-    along = contours.contours(slices, strips, found.part[is_first], group[is_first], theta)
-    terms = contours.terms(along, theta).of(min(functions, 6))
-    coefficients = _coefficients(terms, is_first.cumsum() - 1, found.centre, found.half)
-    if functions == 7:
+    along = contours.contours(slices, strips, found.part[is_first], group[is_first])
+    terms = contours.terms(along, law).of(functions)
+    coefficients = _coefficients(terms, is_first.cumsum() - 1, found.centre - slices.shift[found.part], found.half)
+    if has_slope:
         slope = np.zeros_like(coefficients[:, :1])
         slope[:-1] = coefficients[1:, :1] * (np.arange(1.0, len(coefficients))[:, None, None] / found.half)
         coefficients = np.concatenate([coefficients, slope], axis=1)
@@ -100,15 +107,15 @@ def _slices(theta: Floats, parts: Parts, functions: int) -> Floats:
     return taylor_cells.evaluate(coefficients, found.size, taylor_cells.powers(x))
 
 
-def _panels(theta: Floats, parts: Parts, functions: int) -> Floats:
+def _panels(law: contours.Law, parts: Parts, functions: int) -> Floats:
     points, to_powers = _interpolation()
     middles, half, k, t = parts.expiries, parts.half, parts.k, parts.t
     assert t is not None
-    nodes = contours.geometry(np.exp(middles[:, None] + half * points).ravel(), theta)
-    centres = contours.geometry(np.exp(middles), theta)
+    nodes = contours.geometry(np.exp(middles[:, None] + half * points).ravel(), law)
+    centres = contours.geometry(np.exp(middles), law)
     root, node_root = np.sqrt(centres.T), np.sqrt(nodes.T)
-    moments = contours.moments(nodes, theta)
-    strips = contours.strips(nodes, moments, theta)
+    moments = contours.moments(nodes, law)
+    strips = contours.strips(nodes, moments, law)
 
     near = 1.25 * contours.FAR * centres.sd / root
     lowest, highest = _ends(parts)
@@ -119,7 +126,7 @@ def _panels(theta: Floats, parts: Parts, functions: int) -> Floats:
         low = 1.1 * np.minimum(np.min(low / end_root, axis=1), -near)
         high = 1.1 * np.maximum(np.max(high / end_root, axis=1), near)
         if (lowest < low).any() or (highest >= high).any():
-            return _within(low, high, parts, lambda inside: _rows(theta, inside, functions))
+            return _within(low, high, parts, lambda inside: _rows(law, inside, functions))
 
     # A panel's cells are those of the slice in its middle, a little narrower: no node's is wider than a slice's own.
     found = taylor_cells.occupied(
@@ -129,9 +136,9 @@ def _panels(theta: Floats, parts: Parts, functions: int) -> Floats:
     at = found.centre[:, None] * node_root[node]
     group = (found.centre >= 0.0).astype(np.intp)[:, None] + (at >= nodes.kstar[node])
     pairs, pair_of = np.unique((3 * node + group).ravel(), return_inverse=True)
-    along = contours.contours(nodes, strips, pairs // 3, pairs % 3, theta)
+    along = contours.contours(nodes, strips, pairs // 3, pairs % 3)
     wide = found.half[:, None] * node_root[node]
-    coefficients = _coefficients(contours.terms(along, theta), pair_of, at.ravel(), wide.ravel())
+    coefficients = _coefficients(contours.terms(along, law), pair_of, at.ravel(), wide.ravel())
     # Always all six functions, because all of them decide which cells are accurate enough. Sums over nodes are
     # added one after the other because nodes are the leading axis.
     by_node = np.ascontiguousarray(np.moveaxis(coefficients.reshape(taylor_cells.DEGREE, 6, -1, NODES), 3, 0))
@@ -142,7 +149,7 @@ def _panels(theta: Floats, parts: Parts, functions: int) -> Floats:
     alone = np.flatnonzero(~_resolved(in_t).repeat(found.size))
     if len(alone):
         T = np.exp(middles[found.part].repeat(found.size)[alone] + half * t[alone])
-        out[:, alone] = rows(theta, Parts(T, np.arange(len(T) + 1), k[alone] * np.sqrt(T)), functions)
+        out[:, alone] = rows_of(law, Parts(T, np.arange(len(T) + 1), k[alone] * np.sqrt(T)), functions)
     return out
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
-from strikeout.kernels import affine
+from strikeout.kernels import affine, double_heston
 from strikeout.kernels.compiled import Kernel, default_kernel
 from strikeout.models import heston
 from strikeout.models.engine import check_kernel, linearized
@@ -65,7 +65,7 @@ class DoubleHeston:
 
     @property
     def name(self) -> str:
-        return f"double-heston/{self.kernel}-line-{affine.VERSION}({self.border:.17g})"
+        return f"double-heston/{self.kernel}-contours-{double_heston.VERSION}-line-{affine.VERSION}({self.border:.17g})"
 
     @property
     def parameters(self) -> ParameterSpace:

@@ -27,12 +27,13 @@ DOMAIN = {"volatility": (0.0, inf), "variance_rate": (0.0, inf)}
 
 @dataclass(frozen=True)
 class VarianceGamma:
-    """European prices of Brownian motion on a gamma clock, to 1e-13 of the forward at every expiry, with sensitivities.
+    """European prices of Brownian motion on a gamma clock, to 1e-12 of the forward at every expiry, with sensitivities.
 
         ln S_T = ln(forward) + omega T + drift g + volatility W(g),    g gamma, mean T, variance variance_rate T
 
-    Black's formula averaged over the clock, so a day is priced as surely as ten years. Madan, Carr and Chang (1998),
-    "The variance gamma process and option pricing".
+    A day is priced as surely as ten years: on contours that need no decay of the characteristic function, and next to
+    the kink by Black's formula averaged over the clock. Madan, Carr and Chang (1998), "The variance gamma process and
+    option pricing".
 
     Args:
         kernel: "native" (compiled) or "numpy"; by default the compiled one if it is installed. They agree to
@@ -53,7 +54,7 @@ class VarianceGamma:
 
     @property
     def name(self) -> str:
-        return f"variance-gamma/{self.kernel}-clock-3"
+        return f"variance-gamma/{self.kernel}-contours-1-clock-3"
 
     @property
     def parameters(self) -> ParameterSpace:
@@ -62,8 +63,7 @@ class VarianceGamma:
     def price(self, theta: Theta, contracts: Contracts) -> Floats:
         """Return prices, one per contract. Not-a-number if ``variance_rate (drift + volatility^2 / 2)`` reaches 1.
 
-        There E[S_T] does not exist. Nor is there a price where the drift is so large beside the volatility that more
-        than 32,768 nodes were needed: volatility 0.01, variance_rate 10, drift -3.
+        There E[S_T] does not exist.
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
