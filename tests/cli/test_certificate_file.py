@@ -11,6 +11,7 @@ import pytest
 
 import strikeout as so
 from strikeout.assurance.certificate import Certificate
+from strikeout.assurance.provenance import digest_of_quotes
 from strikeout.quotes.writing import write_quotes
 from tests.cli.typed import done, run, told
 
@@ -125,3 +126,59 @@ def test_a_claim_that_is_not_made_is_worded_once(issued):
     shown = done("verify", "c.json", "kept.csv").stdout
     (line,) = (line for line in shown.splitlines() if line.startswith("STEP"))
     assert line.lower().count("not claimed") == 1
+
+
+def test_a_certificate_of_a_file_has_a_date_and_no_signature_without_a_key(issued):
+    assert issued.signed is not None
+    assert set(issued.signed) == {"at"}
+    assert issued.date[:10] in done("certificate", "c.json").stdout
+    found = told("verify", "c.json", "kept.csv")
+    assert (found["verdict"], found["facts"]["date"]) == ("verified", issued.date)
+    assert run("verify", "c.json", "kept.csv", "--key", "0" * 64).exit_code == 1
+
+
+@pytest.mark.usefixtures("issued")
+def test_a_certificate_of_a_file_is_signed_with_a_key_file():
+    public = told("keygen", "desk.key")["public"]
+    assert Path("desk.key").stat().st_mode & 0o077 == 0
+    written = ["--certificate", "signed.json", "--out", "signed.csv", "--key", "desk.key"]
+    done("forget", "page.csv", "--where", "strike > 5500", *written)
+    assert public in done("certificate", "signed.json").stdout
+    assert told("verify", "signed.json", "signed.csv", "--key", public)["verdict"] == "verified"
+    other = told("keygen", "other.key")["public"]
+    assert run("verify", "signed.json", "signed.csv", "--key", other).exit_code == 1
+
+
+@pytest.mark.usefixtures("issued")
+@pytest.mark.parametrize("part", ["at", "public", "signature"])
+def test_a_date_or_a_signature_that_was_changed_is_refuted(part):
+    public = told("keygen", "desk.key")["public"]
+    written = ["--certificate", "signed.json", "--out", "signed.csv", "--key", "desk.key"]
+    done("forget", "page.csv", "--where", "strike > 5500", *written)
+    good = Certificate.from_bytes(Path("signed.json").read_bytes())
+    assert good.signed is not None
+    other = {"at": "2020-01-01T00:00:00.000000Z", "public": "1" * 64, "signature": "1" * 128}[part]
+    Path("signed.json").write_bytes(replace(good, signed={**good.signed, part: other}).to_bytes())
+    assert run("verify", "signed.json", "signed.csv", "--key", public).exit_code == 1
+    unknown = replace(good, signed={**good.signed, "by": "the board"})
+    Path("signed.json").write_bytes(unknown.to_bytes())
+    assert run("certificate", "signed.json").exit_code == 2
+
+
+@pytest.mark.usefixtures("issued")
+def test_a_key_is_a_file_that_only_its_owner_reads_and_that_is_never_replaced():
+    done("keygen", "desk.key")
+    assert run("keygen", "desk.key").exit_code == 3
+    written = ["--certificate", "signed.json", "--key"]
+    Path("desk.key").chmod(0o644)
+    assert run("forget", "page.csv", "--where", "strike > 5500", *written, "desk.key").exit_code == 3
+    assert run("forget", "page.csv", "--where", "strike > 5500", *written, "0" * 64).exit_code == 3
+    assert run("forget", "page.csv", "--where", "strike > 5500", "--key", "desk.key").exit_code == 2
+    assert not Path("signed.json").exists()
+
+
+def test_a_certificate_of_a_book_names_the_digest_of_the_retained_quotes(file, book):
+    shown = told("certificate", file)
+    done("export", book, "retained.parquet")
+    assert shown["reading"]["quotes"] == digest_of_quotes(so.read_quotes("retained.parquet"))
+    assert told("verify", file, "retained.parquet")["verdict"] == "verified"

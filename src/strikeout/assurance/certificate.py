@@ -84,7 +84,8 @@ class Certificate:
     obstacles: dict[str, str]
     latent: tuple[str, ...] = ()  # of a panel: the parameter of every group, in their order; groups stay unnamed
     reading: dict[str, Any] | None = None  # layout, settings, digests of the retained quotes and of their file
-    signed: dict[str, Any] | None = None  # by the key of a book: public, entry, head, at, signature
+    # at, the date; public and signature, if a key signed it; entry and head, if it is the key of a book
+    signed: dict[str, Any] | None = None
 
     def claimed(self) -> tuple[Claim, ...]:
         """Return the claims that are made."""
@@ -211,7 +212,7 @@ class Certificate:
         ]
         lines += [f"state        {self.state['digest']}", f"             of {self._state_of()}"] if self.state else []
         lines += self._reading_lines()
-        lines += [f"certificate  {self.digest()}", f"signature    {self._signature()}"]
+        lines += [f"certificate  {self.digest()}", f"date         {self.date}", f"signature    {self._signature()}"]
         lines += ["", "Not claimed:", *(f"- {text}" for text in self.not_claimed)]
         return as_lines(lines)
 
@@ -223,12 +224,17 @@ class Certificate:
         lines = [f"read as      {reading['layout']}", *settings, f"quotes       {reading['quotes']}"]
         return [*lines, f"file         {reading['file']}"] if "file" in reading else lines
 
+    @property
+    def date(self) -> str:
+        """When it was issued, as its issuer states; a signature covers it."""
+        return "none" if self.signed is None else str(self.signed["at"])
+
     def _signature(self) -> str:
         signed = self.signed
-        if signed is None:
+        if signed is None or "signature" not in signed:
             return "none: no issuer is known for what cannot be computed again, such as how many quotes were forgotten"
-        place = f"entry {signed['entry']} after {signed['head']}"
-        return f"by the key {signed['public']}, on {signed['at']}, as {place}; verify checks it"
+        place = f", as entry {signed['entry']} after {signed['head']}" if "entry" in signed else ""
+        return f"by the key {signed['public']}{place}; verify checks it"
 
     def _state_of(self) -> str:
         """Return what the digest of the state is of: a step is solved from a state at a reference of its own."""
@@ -265,7 +271,8 @@ class Certificate:
         not_claimed = "".join(f"<li>{escape(text)}</li>" for text in self.not_claimed)
         return (
             f"<table><caption>{escape(self._headline())}</caption>{rows}</table>"
-            f"<p>Certificate <code>{self.digest()}</code></p><p>Signature: {escape(self._signature())}</p>"
+            f"<p>Certificate <code>{self.digest()}</code></p><p>Date: {escape(self.date)}</p>"
+            f"<p>Signature: {escape(self._signature())}</p>"
             f"<p>Not claimed:</p><ul>{not_claimed}</ul>"
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
 from math import isfinite
 from typing import Any
 
@@ -28,6 +29,8 @@ DESCRIBED = {  # by kind of state: its parts, the reference of a step apart
     "moments": {"kind", "digest", "count", "basis"},
 }
 MOST = 1 << 53  # of a count
+HEAD = "(0|[1-9][0-9]{0,15}):[0-9a-f]{64}"
+TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
 def wrong_part(content: Mapping[str, Any], *, claims: Collection[str], obstacles: Collection[str]) -> str | None:
@@ -206,17 +209,25 @@ def _is_reading(reading: object) -> bool:
 
 
 def _is_signature(signed: object) -> bool:
-    if not isinstance(signed, dict) or signed.keys() != {"public", "entry", "head", "at", "signature"}:
+    """Return whether this is a date, or a date with a signature, and with the place in a ledger if a book signed."""
+    parts = ({"at"}, {"at", "public", "signature"}, {"at", "public", "signature", "entry", "head"})
+    if not isinstance(signed, dict) or signed.keys() not in parts:
         return False
-    return (
-        _is_hex(signed["public"], 32)
-        and _is_count(signed["entry"])
-        and isinstance(signed["head"], str)
-        and re.fullmatch(r"(0|[1-9][0-9]{0,15}):[0-9a-f]{64}", signed["head"]) is not None
-        and isinstance(signed["at"], str)
-        and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", signed["at"]) is not None
-        and _is_hex(signed["signature"], 64)
-    )
+    checks: dict[str, Callable[[Any], bool]] = {
+        "at": lambda text: isinstance(text, str) and _is_time(text),
+        "public": lambda text: _is_hex(text, 32),
+        "signature": lambda text: _is_hex(text, 64),
+        "entry": _is_count,
+        "head": lambda text: isinstance(text, str) and re.fullmatch(HEAD, text) is not None,
+    }
+    return all(checks[part](value) for part, value in signed.items())
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.strptime(text, TIME).strftime(TIME) == text
+    except ValueError:
+        return False
 
 
 def _is_pair(limits: object) -> bool:

@@ -20,6 +20,8 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes
 
+BOOK = "book"  # the layout of quotes that a book retains
+
 
 def with_reading(
     certificate: Certificate,
@@ -82,6 +84,8 @@ def digest_of_quotes(quotes: Quotes) -> str:
 
 def reading_line(reading: Mapping[str, Any]) -> str:
     """Return how the quotes were read, in one line."""
+    if reading["layout"] == BOOK:
+        return "a book, whose log lists the imports"
     settings = ", ".join(f"{name} {value}" for name, value in reading["settings"].items())
     return f"{reading['layout']}; {settings or 'default settings'}"
 

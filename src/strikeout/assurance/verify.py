@@ -280,6 +280,7 @@ def facts_of(certificate: Certificate, *, counted: int | None = None) -> tuple[t
         *([("parameters", ", ".join(f"{name} {value:.6g}" for name, value in certificate.values().items()))]
           if certificate.parameters else []),
         ("tolerance", "none: no optimum is claimed" if tolerance is None else f"{tolerance:g} {STANDARD_ERRORS}"),
+        ("date", certificate.date),
         *([("read as", reading_line(certificate.reading))] if certificate.reading else []),
         ("claims", ", ".join(made) or "none"),
         ("not claimed", ", ".join(name for name in Claim.__members__ if name not in made) or "none"),

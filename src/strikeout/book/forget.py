@@ -14,13 +14,15 @@ from numpy.typing import ArrayLike
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issue import Answer, issue
+from strikeout.assurance.provenance import BOOK, with_reading
 from strikeout.book import select
 from strikeout.book.approvals import require_approval
 from strikeout.book.commit import EntryFacts, Result, commit, follow_change
 from strikeout.book.plan import FIELDS, Plan, shards_of
 from strikeout.book.records import Snapshot, Why, as_reason
 from strikeout.book.results import Change, moved
-from strikeout.book.select import as_kept, whole_slices
+from strikeout.book.select import as_kept, is_encrypted, whole_slices
+from strikeout.book.state_store import NO_QUOTES
 from strikeout.book.step import Stepped, try_step
 from strikeout.book.version import latent_of
 from strikeout.calibration.calibration import Calibration
@@ -165,6 +167,7 @@ def recalibrate(seen: Snapshot, gone: Quotes, *, path: tuple[str, ...] = ()) -> 
     """
     spec, version = seen.spec, seen.check_current()
     refitted: tuple[Refit, ...] = ()
+    retained: Quotes = NO_QUOTES
     if seen.moments is not None:
         if len(gone) >= len(seen.moments):
             refuse_everything(len(seen.moments))
@@ -184,6 +187,8 @@ def recalibrate(seen: Snapshot, gone: Quotes, *, path: tuple[str, ...] = ()) -> 
         operator = "recalibrate"
         size = version.count if spec.settings.select == "all" else len(held)
     certificate = certify(spec.settings, after, size=size, struck=len(gone), operator=operator)
+    if operator == "recalibrate" and not is_encrypted(seen.store):  # from moments the retained quotes are not read
+        certificate = with_reading(certificate, retained, layout=BOOK, settings={})
     return Recalibrated(gone, after, certificate, path, refitted)
 
 

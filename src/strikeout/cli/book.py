@@ -1,4 +1,4 @@
-"""Commands on a book as a whole: init, status, summary, log, certificate, compare, export, rotate-key."""
+"""Commands on a book as a whole: init, status, summary, log, certificate, compare, export, keygen, rotate-key."""
 
 from __future__ import annotations
 
@@ -276,6 +276,26 @@ def export(book: str, out: str, who: str | None, as_json: bool) -> int:
         terminal.note(
             f"quotes were added or removed since the calibration in {written}. To renew it: strikeout calibrate {book}"
         )
+    return exit_codes.DONE
+
+
+@click.command("keygen")
+@click.argument("file", type=click.Path(path_type=str))
+@json_option
+def keygen(file: str, as_json: bool) -> int:
+    """Write a new secret key to FILE, readable by its owner alone, and print its public key.
+
+    ``strikeout forget --key FILE`` signs certificates with it. Give the public key to those who verify them.
+    """
+    from strikeout.store.keyring import Keyring
+
+    made = Keyring.generate()
+    made.create(Path(file))
+    if as_json:
+        terminal.show_json({"public": made.signer().public, "key_file": file})
+    else:
+        terminal.show(terminal.facts([("public key", made.signer().public), ("secret in", file)]))
+        terminal.hint(f"strikeout forget quotes.csv --where ... --certificate certificate.json --key {file}")
     return exit_codes.DONE
 
 

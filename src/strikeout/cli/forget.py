@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from strikeout.forgetting.preview import Preview
     from strikeout.quotes.reading import Reading
     from strikeout.store.entry import Reason
+    from strikeout.store.keyring import Signer
 
 OPERATORS = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine", "paper")  # as those of forget
-OF_FILES = ("operator", "shards", "certificate_path", "out")  # a book has other commands for these
+OF_FILES = ("operator", "shards", "certificate_path", "key_path", "out")  # a book has other commands for these
 
 
 @click.command("forget")
@@ -59,6 +60,13 @@ OF_FILES = ("operator", "shards", "certificate_path", "out")  # a book has other
     "product:30,60, source, any label, or several separated by commas.",
 )
 @click.option("--certificate", "certificate_path", type=click.Path(path_type=str), help="Write the certificate here.")
+@click.option(
+    "--key",
+    "key_path",
+    type=click.Path(path_type=str),
+    metavar="FILE",
+    help="Sign the certificate with this secret key file: one that strikeout keygen wrote, or a book's.",
+)
 @click.option("--out", type=click.Path(path_type=str), help="Write the retained quotes to this .csv or .parquet.")
 @click.option("--yes", is_flag=True, help="For a book: do it now, without a plan to apply.")
 @reason_options
@@ -85,6 +93,7 @@ def forget(file: str, chosen: dict[str, Any], is_all: bool, as_json: bool, form:
             return forget_from_book(held, chosen, **how, as_json=as_json, form=form)
     refuse_given(("yes", "reason", "note", "ticket"), "A file has no ledger and is not changed:")
     _check(file, asked)
+    signer = None if asked["key_path"] is None else _signer(asked["key_path"])
     reading, calibration = calibrate_file(file, **options)
     if "where" in chosen:
         chosen = {"where": with_headers_of(reading, chosen["where"])}
@@ -97,7 +106,12 @@ def forget(file: str, chosen: dict[str, Any], is_all: bool, as_json: bool, form:
     how = {name: asked[name] for name in ("operator", "tolerance", "shards")}
     done = strike_out(calibration, **chosen, **how)
     certificate_path, out = asked["certificate_path"], asked["out"]
-    certificate = _write(done, reading, options, certificate_path=certificate_path, out=out)
+    certificate = _issued(done, reading, options, signer, out)
+    if certificate_path is not None:
+        from strikeout.quotes.writing import replace_file
+
+        content = certificate.to_bytes()
+        replace_file(certificate_path, lambda target: target.write_bytes(content))
     if as_json:
         facts = {**described(done), "certificate": certificate.digest()}
         terminal.show_json({**facts, **read, "certificate_file": certificate_path, "out": out})
@@ -109,7 +123,8 @@ def forget(file: str, chosen: dict[str, Any], is_all: bool, as_json: bool, form:
     if certificate_path is not None:
         terminal.note(f"the certificate is in {certificate_path}; its digest is {certificate.digest()}.")
     if certificate_path is not None and out is not None:
-        terminal.hint(f"strikeout verify {certificate_path} {out}")
+        key = "" if signer is None else f" --key {signer.public}"
+        terminal.hint(f"strikeout verify {certificate_path} {out}{key}")
     return exit_codes.DONE
 
 
@@ -205,6 +220,8 @@ def _check(file: str, asked: dict[str, Any]) -> None:
     """Refuse what can be refused before any work is done."""
     if asked["is_preview"]:
         refuse_given(("tolerance", *OF_FILES), "--preview writes and decides nothing:")
+    if asked["key_path"] is not None and asked["certificate_path"] is None:
+        raise UsageError("--key signs a certificate, and none is written. Add --certificate certificate.json.")
     out = asked["out"]
     if out is not None and Path(out).suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"{Path(out).name}: the retained quotes need a .csv or .parquet. Rename it.")
@@ -219,25 +236,38 @@ def _check(file: str, asked: dict[str, Any]) -> None:
         )
 
 
-def _write(
-    done: Forgetting, reading: Reading, options: dict[str, Any], *, certificate_path: str | None, out: str | None
-) -> Certificate:
-    """Write the retained quotes and the certificate, if files are given for them, and return the certificate."""
-    from strikeout.assurance.provenance import with_reading
+def _signer(path: str) -> Signer:
+    """Return the key pair of a key file.
 
-    issued, retained = done.certificate, done.before.book.without(done.ids)
+    Raises:
+        RefusedError: the file is missing, can be read by others than its owner, or is not a key file.
+    """
+    from strikeout.store.keyring import Keyring
+
+    return Keyring.read(Path(path)).signer()
+
+
+def _issued(
+    done: Forgetting, reading: Reading, options: dict[str, Any], signer: Signer | None, out: str | None
+) -> Certificate:
+    """Return the certificate with its date, how the quotes were read, and a signature if a key is given.
+
+    The retained quotes are written to ``out``, if it is given, whose digest is then part of the certificate.
+    """
+    from datetime import UTC, datetime
+
+    from strikeout.assurance.provenance import with_reading
+    from strikeout.store.signing import dated
+
+    retained = done.before.book.without(done.ids)
     if out is not None:
         from strikeout.quotes.writing import write_quotes
 
         write_quotes(retained, out)
     settings = {**options["constants"], **(options["checks"] or {})}
-    issued = with_reading(issued, retained, layout=reading.layout.partition(",")[0], settings=settings, file=out)
-    if certificate_path is not None:
-        from strikeout.quotes.writing import replace_file
-
-        content = issued.to_bytes()
-        replace_file(certificate_path, lambda target: target.write_bytes(content))
-    return issued
+    layout = reading.layout.partition(",")[0]
+    issued = with_reading(done.certificate, retained, layout=layout, settings=settings, file=out)
+    return dated(issued, at=datetime.now(UTC), signer=signer)
 
 
 def _preview(

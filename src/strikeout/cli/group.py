@@ -62,6 +62,7 @@ COMMANDS = {
     "approval": ("book:approval", "Show or set whether removals from a book need a second person."),
     "serve": ("serve:serve", "Serve the books of a folder to browsers and programs."),
     "token": ("serve:token", "Make a token with which a person signs in to strikeout serve."),
+    "keygen": ("book:keygen", "Make a key with which forget signs the certificates of files."),
     "rotate-key": ("book:rotate_key", "Give a book a new key to sign its ledger with."),
     "doctor": ("doctor:doctor", "Check this installation, its settings and a book."),
     "completion": ("doctor:completion", "Print the script that completes commands in your shell."),

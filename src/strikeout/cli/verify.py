@@ -66,8 +66,8 @@ def _begins_as_json(path: str) -> bool:
     "keys",
     multiple=True,
     metavar="KEY",
-    help="The public key of the book that must have signed the certificate (64 hexadecimal digits, as status prints "
-    "it), or a file of such keys, one per line. Never a secret one. With a book: check a copy without its key file.",
+    help="The public key that must have signed the certificate (64 hexadecimal digits, as status and keygen print it), "
+    "or a file of such keys, one per line. Never a secret one. With a book: check a copy without its key file.",
 )
 @max_reject_option
 @layout_options

@@ -6,10 +6,10 @@ Each part falls like a Gaussian's as long as u is below its rate (1/T + kappa) /
 
     -ln |cf(u)| ~ 2 g (Re sqrt(1 - 2 i rho y + (1 - rho^2) y^2) - 1),    y = u / rate
 
-From the sum of the two follows where |cf| has fallen to exp(-LEVEL), the end. A part moves k* only if it has left its
-Gaussian range by then: a variance with a small vol of vol has its own k* far out, where no strike is, and leaves the
-kink of the other where it was, smoothed to about LEVEL / end. So each k* counts by y^2 / (1 + y^2) at the end, and no
-cell is wider than what is that smooth can bear.
+The sum of the two gives the end, the frequency at which |cf| has fallen to exp(-LEVEL). A part moves k* only if it has
+left its Gaussian range by then: a variance with a small vol of vol has its own k* far beyond all strikes, does not move
+the kink of the other, and smooths it to about LEVEL / end. So each k* counts by y^2 / (1 + y^2) at the end, and the
+width of cells is limited by that smoothness.
 
 Over 4,000 draws from the bounds, half of them with both correlations beyond 0.9 in size, contours and the line agree to
 3e-13 of the forward.

@@ -1,13 +1,13 @@
-"""Signatures of certificates, by the key of the book that issued them.
+"""Signatures of certificates, by the key of the book that issued them, or by a key file without a book.
 
 Anyone with the retained quotes can recompute the claims of a certificate. The signature covers what the quotes cannot
-confirm: that the book issued the certificate, how many quotes were forgotten, and that the ledger had the ``head`` that
-the certificate names.
+confirm: who issued the certificate and when, how many quotes were forgotten, and in a book that the ledger had the
+``head`` that the certificate names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -19,7 +19,7 @@ from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.weights import Weighting
 from strikeout.store.entry import utc
-from strikeout.store.keyring import Keyring, is_hex, is_signature
+from strikeout.store.keyring import Keyring, Signer, is_hex, is_signature
 from strikeout.store.ledger import Head, Ledger, keyed_certificate
 
 FORMAT = "strikeout certificate signature 1"
@@ -39,9 +39,18 @@ def signed(certificate: Certificate, ledger: Ledger, keyring: Keyring, *, at: da
     return replace(certificate, signed={**named, "signature": signer.sign(_content(certificate, named))})
 
 
+def dated(certificate: Certificate, *, at: datetime, signer: Signer | None = None) -> Certificate:
+    """Return the certificate of a file with its date, and the signature of a key if one is given."""
+    named = {"at": utc(at)}
+    if signer is None:
+        return replace(certificate, signed=named)
+    named["public"] = signer.public
+    return replace(certificate, signed={**named, "signature": signer.sign(_content(certificate, named))})
+
+
 def is_signed(certificate: Certificate) -> bool:
     """Return whether the holder of the key that a certificate names signed it as it is."""
-    if certificate.signed is None:
+    if certificate.signed is None or "signature" not in certificate.signed:
         return False
     named = {name: value for name, value in certificate.signed.items() if name != "signature"}
     return is_signature(named["public"], _content(certificate, named), signature=certificate.signed["signature"])
@@ -58,8 +67,9 @@ def misplaced(certificate: Certificate, ledger: Ledger, entry: int, keyring: Key
     if not is_signed(certificate):
         return "is not signed, or was changed since"
     found = certificate.signed or {}
-    if (found["public"], found["entry"]) != (ledger[entry].public, entry):
-        return f"is signed by the key {found['public'][:16]}... as entry {found['entry']}"
+    if (found["public"], found.get("entry")) != (ledger[entry].public, entry):
+        place = f"as entry {found['entry']}" if "entry" in found else "outside a ledger"
+        return f"is signed by the key {found['public'][:16]}... {place}"
     head = Head(entry - 1, ledger.root(entry - 1))
     return None if found["head"] == str(head) else f"names the head {found['head'][:24]}..., and the ledger had {head}"
 
@@ -83,8 +93,9 @@ def verify(
             part that is not the default is in ``Verification.laid_down``.
         model: needed if the certificate names a model that is not part of this package.
         weights: needed if the calibration was given its own weights: by id, or in the order of the quotes.
-        key: the public key of the book that must have signed it, 64 hexadecimal digits, or several of them. Without
-            one, the signature is checked against the key that the certificate itself names, which anyone can create.
+        key: the public key that must have signed it, of a book or of a key file, 64 hexadecimal digits, or several of
+            them. Without one, the signature is checked against the key that the certificate itself names, which anyone
+            can create.
 
     Raises:
         UsageError: ``key`` is not a public key. The contents of the certificate or the quotes never raise: a claim that
@@ -101,19 +112,22 @@ def verify(
 def signature_check(certificate: Certificate, trusted: Sequence[str]) -> Check:
     """Return whether one of these keys signed a certificate; undecided if no key is given."""
     found = certificate.signed
-    if found is None:
-        said = "It is not signed, so what the quotes cannot confirm is unproven."
+    if found is None or "signature" not in found:
+        dated = "It is not signed" if found is None else f"It is dated {found['at'][:10]} and not signed"
+        said = f"{dated}, so what the quotes cannot confirm is unproven."
         return Check(SIGNATURE, False if trusted else None, said, word="" if trusted else "unsigned")
     by = f"the key {found['public'][:16]}..."
     if not is_signed(certificate):
         return Check(SIGNATURE, False, f"It was changed after {by} signed it, or never signed by it.")
-    where = f"on {found['at'][:10]} as entry {found['entry']:,} of a ledger, after the head {found['head'][:20]}..."
+    where = f"on {found['at'][:10]}"
+    if "entry" in found:
+        where += f" as entry {found['entry']:,} of a ledger, after the head {found['head'][:20]}..."
     if not trusted:
-        said = f"Signed by {by}, {where} To check whose key that is, give the book's public key (key=, --key)."
+        said = f"Signed by {by}, {where.rstrip('.')}. To check whose key that is, give the public key (key=, --key)."
         return Check(SIGNATURE, None, said, word="whose key?")
     if found["public"] not in trusted:
         return Check(SIGNATURE, False, f"Signed by {by}, and not by {' or '.join(f'{one[:16]}...' for one in trusted)}")
-    return Check(SIGNATURE, True, f"Signed by {by}, {where}")
+    return Check(SIGNATURE, True, f"Signed by {by}, {where.rstrip('.')}.")
 
 
 def public_keys(key: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -131,5 +145,5 @@ def public_keys(key: str | Sequence[str] | None) -> tuple[str, ...]:
     return given
 
 
-def _content(certificate: Certificate, named: dict[str, object]) -> bytes:
+def _content(certificate: Certificate, named: Mapping[str, object]) -> bytes:
     return canonical({"format": FORMAT, "certificate": certificate.digest(), **named})
