@@ -56,7 +56,7 @@ def log_jumps(z: np.ndarray, T: np.longdouble, theta: Sequence[float]) -> np.nda
     return lam * T * (np.exp(1j * z * mean - sd * sd * z * z / 2) - 1 - 1j * z * np.expm1(mean + sd * sd / 2))
 
 
-def on_the_line(theta: Sequence[float], T: float, k: np.ndarray, most: int = 400_000) -> np.ndarray | None:
+def on_the_line(theta: Sequence[float], T: float, k: np.ndarray, most: int = 800_000) -> np.ndarray | None:
     """Out-of-the-money values over the discounted forward; None where more than ``most`` nodes would be needed.
 
     Eight parameters are Bates', ten those of double Heston.

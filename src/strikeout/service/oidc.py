@@ -356,7 +356,7 @@ class ProviderKeys:
             self._fetching.join(WAIT)
 
     def _fetch_now(self) -> None:
-        with suppress(jwt.PyJWTError):  # the keys known so far are used until they are too old
+        with suppress(jwt.PyJWTError, OSError, ValueError):  # the keys known so far are used until they are too old
             self._known = self._client.get_jwk_set().keys, self._clock()
 
 
