@@ -1,6 +1,6 @@
 """`python -m benchmarks [NAME ...] [--quick] [--full] [--to FOLDER]`, from the repository root.
 
-`scenarios` also takes `--operator FILE`, and `verbs` needs `--against PATH`.
+`scenarios` also takes `--operator FILE`, `throughput` takes `--picture FILE`, and `verbs` needs `--against PATH`.
 
 Ends with 0 when every promise was kept, with 1 when a ratio fell short of the required one (never in quick mode).
 """
@@ -45,6 +45,10 @@ BENCHMARKS = {
     "chains": ("fit_errors", "every real file: fit errors in volatility points by expiry, Heston and SVI, one table"),
     "residue": ("residue", "the search of a book of 327,000 quotes for 29,000 and for 160 that were erased"),
     "lake": ("lake", "files of quotes: states by loop, cache and Dask, a licence by its tag, a fleet of chains"),
+    "throughput": (
+        "throughput",
+        "quotes and chains per core-second, by step and by workers; what large lakes take",
+    ),
     "regimes": (
         "regimes",
         "no timing: regimes of synthetic panels with a known switch, and without one",
@@ -70,6 +74,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--full", action="store_true", help="the paper's loop over every quote, the largest books")
     parser.add_argument("--operator", type=Path, metavar="FILE", help="scenarios: a Python file with your own operator")
     parser.add_argument("--against", type=Path, metavar="PATH", help="verbs: another checkout with its own environment")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="throughput: draw it against the workers (PNG)")
     parser.add_argument("--to", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON files")
     chosen = parser.parse_args(arguments)
     unknown = [name for name in chosen.names if name not in BENCHMARKS]
@@ -79,6 +84,8 @@ def main(arguments: list[str]) -> int:
         parser.error("--operator is for one benchmark: scenarios --operator FILE")
     if (chosen.against is not None) != (chosen.names == ["verbs"]):
         parser.error("--against is for one benchmark, which needs it: verbs --against PATH")
+    if chosen.picture is not None and chosen.names != ["throughput"]:
+        parser.error("--picture is for one benchmark: throughput --picture FILE")
     if find_spec("scipy") is None:
         parser.error("the peers need SciPy, which is not installed here: pip install 'strikeout[bench]'")
     names = chosen.names or [name for name in BENCHMARKS if name != "verbs"]
@@ -89,7 +96,7 @@ def main(arguments: list[str]) -> int:
     # Before NumPy is imported: afterwards it would be too late. Ours is held to the same number as everyone else.
     threads = len(os.sched_getaffinity(0)) if names[0] in ON_ALL_CORES and hasattr(os, "sched_getaffinity") else 1
     os.environ.update(dict.fromkeys(THREADS, str(threads)))
-    more = {"operator": chosen.operator, "against": chosen.against}
+    more = {"operator": chosen.operator, "against": chosen.against, "picture": chosen.picture}
     more = {name: path for name, path in more.items() if path is not None}
     run = import_module(f"benchmarks.{BENCHMARKS[names[0]][0]}").run
     try:

@@ -224,7 +224,7 @@ def _owner(data: bytes) -> float:
 def _sealed(data: bytes) -> float:
     """A file of a lake's cache, sealed by whoever changed it."""
     _, parts = unseal(data + sha256(data).digest())
-    return 1.0 + sum(len(part.state) for part in parts)
+    return 1.0 + sum(part.count for part in parts)
 
 
 def _tokens(data: bytes) -> float:

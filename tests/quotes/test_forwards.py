@@ -10,6 +10,7 @@ import pytest
 
 from strikeout.errors import RefusedError
 from strikeout.quotes.forwards import derived, is_derived, refits, underived
+from strikeout.quotes.parity import slice_numbers
 from strikeout.quotes.quotes import Quotes, join
 from strikeout.quotes.reading import inspect_quotes
 from strikeout.quotes.writing import write_quotes
@@ -249,3 +250,18 @@ def test_asked_for_parity_passes_over_what_is_given_and_asked_for_spot_takes_eac
     spot = read(frame, forwards="spot")
     assert np.allclose(spot.contracts.forward, 100.0 * np.exp(0.02 * spot.contracts.expiry), rtol=1e-12)
     assert not {"forward_from", "discount_from"} & spot.labels.keys()  # nothing rests on any other quote
+
+
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_slices_are_numbered_in_the_order_in_which_they_first_occur(is_sorted):
+    rng = np.random.default_rng(2)
+    row = np.sort(rng.integers(0, 6, 500)) if is_sorted else rng.integers(0, 6, 500)
+    labels = {"underlying": np.array(["A", "A", "B", "B", "B", ""], object)[row], "date": np.array(["x"] * 500, object)}
+    expiry = np.array([0.1, 0.2, 0.1, 0.2, 0.3, 0.3])[row]
+    numbers, first = slice_numbers(labels, expiry)
+    seen: dict[tuple[str, float], int] = {}
+    wanted = [seen.setdefault(key, len(seen)) for key in zip(labels["underlying"], expiry, strict=True)]
+    assert numbers.tolist() == wanted
+    assert first.tolist() == [wanted.index(number) for number in range(len(seen))]
+    none, no_first = slice_numbers({}, np.empty(0))
+    assert len(none) == len(no_first) == 0

@@ -68,3 +68,23 @@ def distributed_timeout():
     import dask
 
     return dask.config.set({"distributed.comm.timeouts.connect": "2s"})
+
+
+def test_a_scheduler_with_tls_takes_clients_with_a_certificate_only(lake):
+    import dask
+
+    made = distributed.Security.temporary()
+    config = {
+        "distributed.comm.tls.ca-file": made.tls_ca_file,
+        "distributed.comm.tls.client.cert": made.tls_client_cert,
+        "distributed.comm.tls.client.key": made.tls_client_key,
+    }
+    inside = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(security=made, protocol="tls://", **inside) as cluster:
+        address = cluster.scheduler_address
+        assert address.startswith("tls://")
+        with dask.config.set(config), engine_named(f"dask:{address}") as engine:
+            assert so.gather(lake, engine=engine).digest() == so.gather(lake, engine="here").digest()
+        for without in (address, address.replace("tls://", "tcp://")):
+            with distributed_timeout(), pytest.raises(UsageError):
+                engine_named(f"dask:{without}")

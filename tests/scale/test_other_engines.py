@@ -6,13 +6,14 @@ import os
 import shutil
 import signal
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 
 import pytest
 
 import strikeout as so
 from strikeout.errors import UsageError
-from strikeout.scale import engine_named
+from strikeout.scale import engine_named, engines
 from strikeout.scale.engines import CLUSTERS
 
 OTHERS = [name for name in CLUSTERS if name != "dask"]  # has tests of its own
@@ -61,8 +62,8 @@ def test_an_engine_that_is_not_installed_is_named(monkeypatch, name):
     def missing(module, *_):
         raise ImportError(module)
 
-    adapter = __import__(f"strikeout.scale.{name}", fromlist=["import_module"])
-    monkeypatch.setattr(adapter, "import_module", missing)
+    adapter = import_module(f"strikeout.scale.{name}")
+    monkeypatch.setattr(engines, "import_module", missing)
     with pytest.raises(UsageError) as caught:
         adapter.connected(None)
     assert caught.value.facts["engine"] == name

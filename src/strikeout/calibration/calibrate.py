@@ -51,6 +51,7 @@ from strikeout.statistics.linearize import price_residuals, rows
 from strikeout.statistics.losses import AskedLoss, RobustLoss, Squared, noise_variance
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.objective import Objective, Residual, objective_of
+from strikeout.statistics.system import System
 from strikeout.statistics.weights import Weighting
 from strikeout.text import Advice, Argument, many
 
@@ -76,14 +77,14 @@ class Keywords(TypedDict, total=False):
 
 @runtime_checkable
 class Gathering(Protocol):
-    """Anything that adds up to moments, such as the states of a lake."""
+    """Anything that adds up to a state, such as the states of a lake."""
 
     @property
     def parts(self) -> Sequence[object]:
         """The states that are added up."""
         ...
 
-    def total(self, *, pool: bool = False) -> Moments:
+    def total(self, *, pool: bool = False) -> Moments | System:
         """Return the sum; with ``pool`` also of several underlyings."""
         ...
 
@@ -149,7 +150,15 @@ def calibrate(
 def _added_up(quotes: Quotes | Moments | Gathering, *, pool: bool) -> Quotes | Moments:
     if hasattr(quotes, "contracts"):  # the usual case first: a protocol takes longer to check than a start
         return quotes  # type: ignore[return-value]
-    return quotes.total(pool=pool) if isinstance(quotes, Gathering) else quotes
+    if not isinstance(quotes, Gathering):
+        return quotes
+    total = quotes.total(pool=pool)
+    if isinstance(total, System):
+        raise UsageError(
+            "Normal equations describe the quotes near one reference only, which is one step and not an optimum. Take "
+            "that step (gathered.total().step()), or gather moments (without at=) to calibrate."
+        )
+    return total
 
 
 def fit(

@@ -24,7 +24,7 @@ from strikeout.errors import UsageError
 from strikeout.kernels import american, black, dividends, elementary
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.dividends import DIVIDENDS, cash_flows
-from strikeout.quotes.parity import AMERICAN_MID
+from strikeout.quotes.parity import AMERICAN_MID, run_starts
 from strikeout.text import many
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def check_style(exercise: str) -> None:
 
 def is_american(styles: NDArray[np.object_]) -> Mask:
     """Return whether each text of the column ``exercise`` means American."""
-    listed = styles.tolist()
-    known = {text: str(text).strip().lower() in TEXTS for text in set(listed)}
-    return np.fromiter((known[text] for text in listed), bool, len(listed))
+    starts = run_starts([styles])
+    of_run = [str(text).strip().lower() in TEXTS for text in styles[starts].tolist()]
+    return np.repeat(np.array(of_run, bool), np.diff(starts, append=len(styles)))
 
 
 def to_european(quotes: Quotes) -> Quotes:

@@ -13,7 +13,7 @@ Slices: the quotes that share one underlying, timestamp and expiry, and so one f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.kernels import elementary
+from strikeout.quotes.names import sorted_rows
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -169,7 +170,8 @@ def _sum(s: Rows, values: NDArray[Any], count: int) -> Floats:
 
 
 def _medians(s: Rows, values: Floats, count: int) -> Floats:
-    order = np.lexsort((values, s))
+    is_finite = np.isfinite(values).all()  # the quick sort is for numbers
+    order = sorted_rows(s.astype(float), values) if is_finite else np.lexsort((values, s))
     ordered, many = values[order], np.bincount(s, minlength=count)
     begin = np.cumsum(many) - many
     out = np.full(count, np.nan)
@@ -189,12 +191,21 @@ SHOWN = ("underlying", "root", "date", "expiry_date")
 
 def slice_numbers(labels: Mapping[str, NDArray[Any]], expiry: NDArray[np.float64]) -> tuple[Rows, Rows]:
     """Return the number of the slice of every row, from zero, and the first row of every slice."""
-    columns = [_plain(labels[name]) for name in KEYS if name in labels]
+    columns = [*(labels[name] for name in KEYS if name in labels), expiry]
+    starts = run_starts(columns)  # files have slices in runs: what follows looks at one row of each
     table: dict[Any, int] = {}
-    keys = zip(*columns, expiry.tolist(), strict=True)
-    numbers = np.fromiter((table.setdefault(key, len(table)) for key in keys), np.intp, len(expiry))
-    _, first = np.unique(numbers, return_index=True)
-    return numbers, first.astype(np.intp)
+    keys = zip(*(_plain(column[starts]) for column in columns[:-1]), expiry[starts].tolist(), strict=True)
+    of_run = np.fromiter((table.setdefault(key, len(table)) for key in keys), np.intp, len(starts))
+    _, first = np.unique(of_run, return_index=True)
+    return np.repeat(of_run, np.diff(starts, append=len(expiry))), starts[first].astype(np.intp)
+
+
+def run_starts(columns: Sequence[NDArray[Any]]) -> Rows:
+    """Return the rows that differ from the row before in one of the columns; the first row is one of them."""
+    differs = np.ones(len(columns[0]), bool)
+    if len(differs):
+        differs[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return np.flatnonzero(differs)
 
 
 def slice_name(labels: Mapping[str, NDArray[Any]], expiry: float, *, row: int) -> str:

@@ -13,6 +13,7 @@ from strikeout.scale.exchange import write_states as write_states
 from strikeout.scale.fleet import Fit as Fit
 from strikeout.scale.fleet import Fleet as Fleet
 from strikeout.scale.fleet import calibrate_many as calibrate_many
+from strikeout.scale.gather import At as At
 from strikeout.scale.gather import Gathered as Gathered
 from strikeout.scale.gather import Recount as Recount
 from strikeout.scale.gather import gather as gather
@@ -27,6 +28,7 @@ from strikeout.scale.strike_out import StrikeOut as StrikeOut
 from strikeout.scale.strike_out import forget_many as forget_many
 
 __all__ = [
+    "At",
     "Engine",
     "Fit",
     "Fleet",

@@ -6,19 +6,17 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from types import TracebackType
 from typing import Any, TypeVar
 
 from strikeout.errors import UsageError
+from strikeout.scale.engines import ONE_THREAD, REPEATS, Cluster, imported
 
 Batch = TypeVar("Batch")
 Answer = TypeVar("Answer")
 
-REPEATS = 10  # of a batch whose worker was lost
-
 
 @dataclass(frozen=True)
-class Dask:
+class Dask(Cluster):
     """A client of dask.distributed, whatever cluster it is connected to.
 
     Each batch is a task of its own; no data passes between workers.
@@ -39,14 +37,6 @@ class Dask:
             yield answer
             done.release()
 
-    def __enter__(self) -> Dask:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         """Close the client, and the cluster if it was started here."""
         cluster = self.client.cluster
@@ -66,9 +56,14 @@ def connected(address: str | None) -> Dask:
     if address is None:
         return local(os.cpu_count() or 1)
     try:
-        return Dask(_library().Client(address))
+        return Dask(imported("distributed", engine="dask", called="Dask").Client(address))
     except OSError as error:
         raise UsageError(f"engine: nothing answers at {address} ({error}). Check the address.", engine="dask") from None
+    except TypeError as error:  # Dask's answer to an address with TLS and no certificate
+        raise UsageError(
+            f"engine: {address} needs certificates ({error}). Set distributed.comm.tls in Dask's configuration.",
+            engine="dask",
+        ) from None
 
 
 def local(count: int) -> Dask:
@@ -77,18 +72,8 @@ def local(count: int) -> Dask:
     Raises:
         UsageError: Dask is not installed.
     """
-    distributed = _library()
+    distributed = imported("distributed", engine="dask", called="Dask")
     # Dask's own value makes the allocator of every worker return memory after each task, at twice the time.
     import_module("dask").config.set({"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None})
-    environment = {"POLARS_MAX_THREADS": "1", "STRIKEOUT_THREADS": "1"}
-    cluster = distributed.LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None, env=environment)
+    cluster = distributed.LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None, env=ONE_THREAD)
     return Dask(distributed.Client(cluster))
-
-
-def _library() -> Any:
-    try:
-        return import_module("distributed")
-    except ImportError:
-        raise UsageError(
-            "Dask is not installed. Install strikeout[dask], or use engine='processes'.", engine="dask"
-        ) from None

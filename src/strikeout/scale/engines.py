@@ -7,10 +7,12 @@ refusal is an answer: an engine repeats only what it lost itself, such as the ba
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol, TypeVar
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
 
 from strikeout.errors import RefusedError, UsageError
 
@@ -18,6 +20,8 @@ Batch = TypeVar("Batch")
 Answer = TypeVar("Answer")
 
 CLUSTERS = ("dask", "ray", "spark")  # each in the module of its name, the only one that imports it
+REPEATS = 10  # of a batch whose worker was lost, on a cluster
+ONE_THREAD = {"POLARS_MAX_THREADS": "1", "STRIKEOUT_THREADS": "1"}  # of a worker: the other cores are for other workers
 MOST_LOSSES = 100  # pools of processes that may break before a gathering is given up
 
 
@@ -32,6 +36,36 @@ class Engine(Protocol):
     def answers(self, task: Callable[[Batch], Answer], batches: Sequence[Batch]) -> Iterator[Answer]:
         """Yield the answer of the task to each batch, as they come."""
         ...
+
+
+class Cluster(ABC):
+    """An engine that is connected to something, and disconnected at the end of a ``with`` block."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Disconnect, and stop what was started here."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def imported(module: str, *, engine: str, called: str) -> Any:
+    """Return the library of an engine.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError:
+        raise UsageError(
+            f"{called} is not installed. Install strikeout[{engine}], or use engine='processes'.", engine=engine
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -93,7 +127,7 @@ class Processes:
 
 def _one_thread() -> None:
     """Let a worker use one core: the others are for the other workers."""
-    os.environ["POLARS_MAX_THREADS"] = os.environ["STRIKEOUT_THREADS"] = "1"
+    os.environ.update(ONE_THREAD)
 
 
 def engine_named(engine: Engine | str | int | None) -> Engine:

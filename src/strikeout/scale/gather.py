@@ -9,15 +9,28 @@ from hashlib import sha256
 from math import ceil
 from os import PathLike
 from random import Random
-from typing import Any
+from typing import Any, TypeGuard
 
 from strikeout.assurance.build import build_of, difference
 from strikeout.errors import NothingMeantError, RefusedError, StrikeoutError, UsageError
 from strikeout.models.heston import Heston
+from strikeout.models.model import Model, Theta
 from strikeout.scale.engines import Engine, Here, engine_named
 from strikeout.scale.lake import Lake
-from strikeout.scale.partition import PARTITION, Answer, Part, Plan, Receipt, Removal, answer_batch, canary, unseal
-from strikeout.statistics.moments import Basis, Moments
+from strikeout.scale.partition import (
+    PARTITION,
+    Answer,
+    Part,
+    Plan,
+    Point,
+    Receipt,
+    Removal,
+    State,
+    answer_batch,
+    canary,
+    unseal,
+)
+from strikeout.statistics.moments import Basis
 from strikeout.tables import Cell, Table, number
 from strikeout.text import many
 
@@ -64,15 +77,14 @@ class Gathered:
     @property
     def count(self) -> int:
         """The quotes in all states."""
-        return sum(len(part.state) for part in self.parts)
+        return sum(part.count for part in self.parts)
 
     @cached_property
-    def _sum(self) -> Moments:
-        states = [part.state for part in self.parts]
-        return Moments.total(states) if states else Moments.zero(self.plan.basis, weights=self.plan.weights)
+    def _sum(self) -> State:
+        return self.plan.total([part.state for part in self.parts])
 
-    def total(self, *, pool: bool = False) -> Moments:
-        """Return the sum of all states.
+    def total(self, *, pool: bool = False) -> State:
+        """Return the sum of all states: moments, or a ``System`` of normal equations.
 
         Args:
             pool: allow quotes of several underlyings.
@@ -220,7 +232,7 @@ class Gathered:
         counts: dict[tuple[str, ...], list[int]] = {}
         for part in self.parts:
             entry = counts.setdefault(part.tags, [0, 0])
-            entry[0] += len(part.state)
+            entry[0] += part.count
             entry[1] += 1
         rows: list[list[Cell]] = [[*tags, number(n, ",d"), number(k, ",d")] for tags, (n, k) in sorted(counts.items())]
         size = len(self.tags)
@@ -255,12 +267,48 @@ class Gathered:
         return f"<Gathered {many(self.count, 'quote')} of {partitions}, {self._sum.digest()[:12]}>"
 
 
+@dataclass(frozen=True)
+class At:
+    """Where normal equations are gathered.
+
+    Args:
+        model: such as ``Heston()``. A choice that it makes by the quotes, as between shared and scattered expiries, has
+            to be made here: the quotes of a partition must not change the arithmetic.
+        reference: parameters by name or in order; the model's first canonical start by default, which is where
+            ``Calibration.state`` is computed.
+        panel: a label, such as "date": one block for each of its values.
+
+    Raises:
+        ParameterError: the reference is not a point of the model.
+        UsageError: the model has no latent parameter for a panel; ``point`` raises both.
+    """
+
+    model: Model
+    reference: Theta | None = None
+    panel: str | None = None
+
+    def point(self) -> Point:
+        """Return the same with numbers for the reference, checked."""
+        model = replace(self.model, expiries="shared") if _chooses(self.model) else self.model
+        space = model.parameters
+        reference = space.vector(space.starts[0] if self.reference is None else self.reference)
+        point = Point(model, tuple(reference.tolist()), self.panel)
+        point.latent  # noqa: B018 - raises if the model has none
+        return point
+
+
+def _chooses(model: Model) -> TypeGuard[Heston]:
+    """Return whether the model would choose by the quotes how it prices them."""
+    return isinstance(model, Heston) and model.expiries is None
+
+
 def gather(
     lake: Lake | str | PathLike[str],
     *,
     tags: str | Sequence[str] = (),
     weights: str = "given",
     basis: Basis | None = None,
+    at: At | None = None,
     cache: str | PathLike[str] | None = None,
     engine: Engine | str | int | None = None,
     progress: Progress | None = None,
@@ -272,6 +320,8 @@ def gather(
         tags: labels to keep apart, such as ("licence", "source"): their quotes can be removed without a file.
         weights: of the squared residuals, a rule as for ``moments_of``.
         basis: the grid of the moments.
+        at: ``At(model, ...)`` for exact normal equations at a reference instead of moments: one system for all quotes,
+            or one block per group of a panel.
         cache: a folder for states, by the content of their partition: a second run reads no quote of unchanged files.
             What it holds is to be guarded like the quotes.
         engine: as for ``engine_named``: processes of this machine by default.
@@ -286,7 +336,7 @@ def gather(
     lake = lake if isinstance(lake, Lake) else Lake(lake)
     names = (tags,) if isinstance(tags, str) else tuple(tags)
     folder = None if cache is None else str(cache)
-    plan = Plan(lake, names, weights, basis or Basis(), folder)
+    plan = Plan(lake, names, weights, basis or Basis(), folder, point=None if at is None else at.point())
     found = _collected(plan, lake.partitions, engine_named(engine), progress)
     _refuse_divided_books(found.receipts, lake.each)
     return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -17,21 +18,34 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from strikeout.assurance.build import build_of
 from strikeout.assurance.canonical import canonical, parse
-from strikeout.assurance.state_codec import decode_moments, encode_moments, refuse_damage
+from strikeout.assurance.state_codec import (
+    decode_moments,
+    decode_state,
+    described_schema,
+    encode_moments,
+    encode_state,
+    refuse_damage,
+    remade_schema,
+)
+from strikeout.calibration.panels import latent_of
 from strikeout.errors import RefusedError, StrikeoutError, UsageError
 from strikeout.models.heston import Heston
+from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.forwards import touched_by
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.selection import select
 from strikeout.quotes.writing import replace_file
 from strikeout.scale.lake import Lake
-from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.footprinting import footprints_of, normal_equations_of
 from strikeout.statistics.groups import Groups, column_of, groups_of
 from strikeout.statistics.moments import Basis, Moments, moments_by_group, moments_of
+from strikeout.statistics.normal_equations import NormalEquations, Schema, schema_of
+from strikeout.statistics.system import WHOLE, Group, System
 
 PARTITION = "partition"
 MOST_LISTED = 20  # ids of quotes left out, in a receipt
@@ -46,7 +60,7 @@ class Receipt:
         content: digest of its bytes.
         rows, count: its rows, and the quotes in its states.
         rejected: rows left out by the rules of reading.
-        left_out: quotes that moments cannot hold; ``left_out_ids`` are the first of them.
+        left_out: quotes that the states cannot hold; ``left_out_ids`` are the first of them.
         books: the values of the lake's ``each`` that occur.
         is_joint: derived forwards depend on quotes of different tags, so that a state without one of the tags takes
             reading the partition again.
@@ -63,13 +77,59 @@ class Receipt:
     is_joint: bool
 
 
+State = Moments | System
+
+
 @dataclass(frozen=True)
 class Part:
     """The state of the quotes of one partition that share the values of the tags."""
 
     partition: str
     tags: tuple[str, ...]
-    state: Moments
+    state: State
+
+    @property
+    def count(self) -> int:
+        """The quotes in the state."""
+        return len(self.state) if isinstance(self.state, Moments) else self.state.count
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where normal equations are taken: a model, its parameters, and the label of a panel, if it is one."""
+
+    model: Model
+    reference: tuple[float, ...]
+    panel: str | None = None
+
+    @property
+    def latent(self) -> str | None:
+        """The parameter that every group of the panel has for itself."""
+        return None if self.panel is None else latent_of(self.model)
+
+    def schema(self, weights: str) -> Schema:
+        """Return the schema of all states."""
+        return schema_of(self.model, self.reference, weights=weights)
+
+    def system(self, quotes: Quotes, weights: str) -> System:
+        """Return the normal equations of quotes, by group if it is a panel.
+
+        Raises:
+            RefusedError: a quote cannot be counted exactly; the error names it.
+        """
+        if self.panel is None:
+            return System.of(normal_equations_of(quotes, self.model, self.reference, weights=weights))
+        blocks: dict[Group, NormalEquations] = {}
+        if len(quotes):
+            groups = groups_of(quotes, self.panel)
+            for number, group in enumerate(groups.keys[self.panel].tolist()):
+                own = quotes[groups.number == number]
+                blocks[str(group)] = normal_equations_of(own, self.model, self.reference, weights=weights)
+        return System(blocks, self.latent)
+
+    def described(self) -> str:
+        """Return what a state depends on, as text."""
+        return repr((self.model.name, tuple(value.hex() for value in self.reference), self.panel))
 
 
 @dataclass(frozen=True)
@@ -101,6 +161,20 @@ class Plan:
     basis: Basis = field(default_factory=Basis)
     folder: str | None = None  # of the cache
     removal: Removal | None = None
+    point: Point | None = None  # of normal equations; moments are gathered without it
+
+    def total(self, states: Sequence[State]) -> State:
+        """Return the sum of states of this plan."""
+        if self.point is None:
+            moments = [state for state in states if isinstance(state, Moments)]
+            return Moments.total(moments) if moments else Moments.zero(self.basis, weights=self.weights)
+        blocks: dict[Group, list[NormalEquations]] = {} if self.point.panel else {WHOLE: []}
+        for state in states:
+            assert isinstance(state, System)
+            for group, block in state.blocks.items():
+                blocks.setdefault(group, []).append(block)
+        zero = NormalEquations.zero(self.point.schema(self.weights))
+        return System({group: NormalEquations.total([zero, *own]) for group, own in blocks.items()}, self.point.latent)
 
 
 @dataclass(frozen=True)
@@ -168,7 +242,8 @@ def _kept_receipt(data: bytes, partition: str, content: str) -> Receipt | None:
 
 def _place(plan: Plan, partition: str, content: str) -> Path:
     """Return the file of the cache: its name depends on everything that the states depend on."""
-    lines = (partition, content, plan.lake.settings(), repr(plan.tags), plan.weights, plan.basis.name, canary())
+    lines = [partition, content, plan.lake.settings(), repr(plan.tags), plan.weights, plan.basis.name, canary()]
+    lines += [] if plan.point is None else [plan.point.described()]
     key = sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
     return Path(str(plan.folder)) / key[:2] / f"{key}.states"
 
@@ -198,19 +273,38 @@ def states_of(plan: Plan, partition: str, content: str) -> tuple[Receipt, list[P
         gone = plan.removal.ids(quotes)
         quotes = quotes.without(gone) if gone else quotes
     groups = groups_of(quotes, list(plan.tags)) if plan.tags and len(quotes) else _one_group(quotes)
-    states, unfit = moments_by_group(quotes, groups, weights=plan.weights, basis=plan.basis)
-    parts = [
+    states, unfit = _states(plan, quotes, groups)
+    every = [
         Part(partition, tuple(str(groups.keys[name][number]) for name in plan.tags), state)
         for number, state in enumerate(states)
-        if len(state)
     ]
+    parts = [part for part in every if part.count]
     is_joint = any(touched_by(quotes, groups.number == number).any() for number in range(groups.count) if plan.tags)
     left_out = quotes.ids[unfit].tolist()
     receipt = Receipt(
-        partition, content, reading.rows, sum(len(part.state) for part in parts), reading.rejected,
+        partition, content, reading.rows, sum(part.count for part in parts), reading.rejected,
         len(left_out), tuple(sorted(left_out)[:MOST_LISTED]), books, is_joint,
     )  # fmt: skip
     return receipt, parts
+
+
+def _states(plan: Plan, quotes: Quotes, groups: Groups) -> tuple[Sequence[State], NDArray[np.bool_]]:
+    """Return the state of each group, and which quotes are in none because it cannot hold them."""
+    if plan.point is None:
+        return moments_by_group(quotes, groups, weights=plan.weights, basis=plan.basis)
+    unfit, states = np.zeros(len(quotes), bool), []
+    for number in range(groups.count):
+        rows = np.flatnonzero(groups.number == number)
+        own = quotes if len(rows) == len(quotes) else quotes[rows]
+        try:
+            states.append(plan.point.system(own, plan.weights))
+        except RefusedError as error:
+            bad = np.isin(own.ids, error.facts.get("ids", []))
+            if not bad.any():
+                raise
+            unfit[rows[bad]] = True
+            states.append(plan.point.system(own[~bad], plan.weights))
+    return states, unfit
 
 
 def _books(quotes: Quotes, each: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -233,9 +327,12 @@ def _one_group(quotes: Quotes) -> Groups:
 
 def seal(receipt: Receipt, parts: Sequence[Part]) -> bytes:
     """Return a receipt and its states as bytes that ``unseal`` checks."""
-    states = [encode_moments(part.state) for part in parts]
+    states = [_encoded(part.state) for part in parts]
+    schemas = [None if isinstance(part.state, Moments) else _schema_of(part.state) for part in parts]
     head = {
         "receipt": asdict(receipt),
+        "schemas": [None if schema is None else described_schema(schema) for schema in schemas],
+        "latents": [None if isinstance(part.state, Moments) else part.state.latent for part in parts],
         "tags": [part.tags for part in parts],
         "sizes": [len(state) for state in states],
     }
@@ -261,8 +358,11 @@ def unseal(data: bytes) -> tuple[Receipt, list[Part]]:
         head = parse(line)
         receipt = _receipt(head)
         parts, place = [], 0
-        for tags, size in zip(head["tags"], head["sizes"], strict=True):
-            parts.append(Part(receipt.partition, tuple(tags), decode_moments(rest[place : place + size])))
+        for tags, size, schema, latent in zip(
+            head["tags"], head["sizes"], head["schemas"], head["latents"], strict=True
+        ):
+            state = _decoded(rest[place : place + size], schema, latent)
+            parts.append(Part(receipt.partition, tuple(tags), state))
             place += size
         return receipt, parts
 
@@ -271,6 +371,22 @@ def _receipt(head: Mapping[str, Any]) -> Receipt:
     given = head["receipt"]
     listed = {"left_out_ids": tuple(given["left_out_ids"]), "books": tuple(map(tuple, given["books"]))}
     return Receipt(**{**given, **listed})
+
+
+def _schema_of(state: System) -> Schema:
+    """Return the schema of all blocks, which are at one reference."""
+    return next(iter(state.blocks.values())).schema
+
+
+def _encoded(state: State) -> bytes:
+    return encode_moments(state) if isinstance(state, Moments) else encode_state(_schema_of(state), state)
+
+
+def _decoded(data: bytes, schema: Mapping[str, Any] | None, latent: str | None) -> State:
+    if schema is None:
+        return decode_moments(data)
+    made = remade_schema(schema)
+    return decode_state(made, defaultdict(lambda: made), latent, data)
 
 
 @cache

@@ -5,22 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from types import TracebackType
 from typing import Any, TypeVar
 
 from strikeout.errors import UsageError
+from strikeout.scale.engines import ONE_THREAD, REPEATS, Cluster, imported
 
 Batch = TypeVar("Batch")
 Answer = TypeVar("Answer")
 
-REPEATS = 10  # of a batch whose worker was lost
 AHEAD = 2  # batches per worker that are submitted before the first of them is done: bounds the memory of the driver
-ENVIRONMENT = {"POLARS_MAX_THREADS": "1", "STRIKEOUT_THREADS": "1"}
 
 
 @dataclass(frozen=True)
-class Ray:
+class Ray(Cluster):
     """A connection to Ray, whatever cluster it leads to.
 
     Each batch is a task of its own with one core; no data passes between workers.
@@ -45,14 +42,6 @@ class Ray:
             answer: Answer = self.ray.get(done)
             running += [remote.remote(shared, batch) for batch in _next(waiting)]
             yield answer
-
-    def __enter__(self) -> Ray:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Disconnect, and stop Ray if it was started here."""
@@ -90,17 +79,12 @@ def local(count: int) -> Ray:
 
 
 def _started(**how: Any) -> Ray:
-    try:
-        ray = import_module("ray")
-    except ImportError:
-        raise UsageError(
-            "Ray is not installed. Install strikeout[ray], or use engine='processes'.", engine="ray"
-        ) from None
+    ray = imported("ray", engine="ray", called="Ray")
     if ray.is_initialized():
         return Ray(ray, is_own=False)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
     try:
-        ray.init(runtime_env={"env_vars": ENVIRONMENT}, logging_level="ERROR", **how)
+        ray.init(runtime_env={"env_vars": ONE_THREAD}, logging_level="ERROR", **how)
     except (OSError, RuntimeError, ValueError) as error:
         where = how.get("address", "this machine")
         raise UsageError(

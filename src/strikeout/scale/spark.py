@@ -7,20 +7,19 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from types import TracebackType
 from typing import Any, TypeVar
 
 from strikeout.errors import UsageError
+from strikeout.scale.engines import ONE_THREAD, REPEATS, Cluster, imported
 
 Batch = TypeVar("Batch")
 Answer = TypeVar("Answer")
 
-REPEATS = 10  # of a batch whose worker was lost, for a Spark that is started here
 SCHEMA = "place int, answer binary"
 
 
 @dataclass(frozen=True)
-class Spark:
+class Spark(Cluster):
     """A Spark session, whatever cluster it is connected to.
 
     Each batch is a partition of one row; tasks and answers pass as Spark's own serializer writes them.
@@ -43,14 +42,6 @@ class Spark:
         for row in answers.toLocalIterator(prefetchPartitions=True):
             answer: Answer = load(bytes(row["answer"]))
             yield answer
-
-    def __enter__(self) -> Spark:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Stop the session if it was started here."""
@@ -86,12 +77,7 @@ def connected(address: str | None) -> Spark:
     Raises:
         UsageError: PySpark is not installed, or Spark cannot be started.
     """
-    try:
-        sql = import_module("pyspark.sql")
-    except ImportError:
-        raise UsageError(
-            "PySpark is not installed. Install strikeout[spark], or use engine='processes'.", engine="spark"
-        ) from None
+    sql = imported("pyspark.sql", engine="spark", called="PySpark")
     if address is None:
         running = sql.SparkSession.getActiveSession()  # a notebook of Databricks has one
         if running is not None:
@@ -106,8 +92,8 @@ def connected(address: str | None) -> Spark:
         builder = builder.config("spark.task.maxFailures", str(REPEATS))
         # Spark divides small ranges of rows and joins small partitions; here a row is minutes of work.
         builder = builder.config("spark.sql.adaptive.enabled", "false")
-        for name in ("POLARS_MAX_THREADS", "STRIKEOUT_THREADS"):
-            builder = builder.config(f"spark.executorEnv.{name}", "1")
+        for name, value in ONE_THREAD.items():
+            builder = builder.config(f"spark.executorEnv.{name}", value)
     try:
         return Spark(builder.getOrCreate(), is_own=True)
     except Exception as error:
