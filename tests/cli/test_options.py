@@ -10,6 +10,7 @@ from strikeout.cli import strikeout
 from strikeout.cli.options import Distinct, Named, NamedRange, NamedText
 from strikeout.errors import UsageError
 from strikeout.models.named import model_named
+from tests.cli.typed import done, run, told
 from tests.raising import raises
 
 
@@ -62,3 +63,36 @@ def test_a_misspelt_choice_is_answered_with_the_nearest():
     assert "Did you mean heston?" in ended.output
     with raises(UsageError, model="bate"):
         model_named("bate")
+
+
+def test_a_set_of_rules_without_its_name_is_answered_with_the_right_form(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done("sample", "page.csv")
+    ended = run("inspect", "page.csv", "--check", "desk")
+    assert ended.exit_code == 2
+    assert "preset=desk" in ended.stderr
+    assert run("inspect", "page.csv", "--check", "preset=desk").exit_code != 2
+
+
+def test_a_constant_that_the_file_has_is_named_as_an_option(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done("sample", "page.csv")
+    ended = run("inspect", "page.csv", "--constant", "strike=3")
+    assert ended.exit_code == 2
+    assert "--constant gives strike" in ended.stderr
+
+
+def test_init_shows_whether_a_second_person_must_approve(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert told("init", "a.book", "--approval", "two-person")["approval"] == "two-person"
+    assert "two-person" in done("init", "b.book", "--approval", "two-person").stdout
+
+
+def test_a_copy_without_its_key_file_is_answered_with_the_audit_by_public_key(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    public = told("init", "a.book")["key"]
+    (tmp_path / "a.book").rename(tmp_path / "copy.book")
+    ended = run("log", "copy.book")
+    assert ended.exit_code == 3
+    assert "--key" in ended.stderr
+    assert done("log", "copy.book", "--key", public).exit_code == 0

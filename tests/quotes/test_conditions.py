@@ -113,6 +113,22 @@ def test_texts_that_no_quote_has_are_named_with_the_nearest_values(quotes):
     assert found[0].values == ("NDX", "SPX")
 
 
+@pytest.mark.parametrize(
+    ("day", "nearest"),
+    [
+        ("2011-10-10", ("2011-10-12", "2011-10-01")),
+        ("2011-10-02", ("2011-10-01", "2011-10-12")),
+        ("2012-09-28", ("2011-11-02",)),
+        ("2011-01-02", ("2011-09-28",)),
+        ("october", ()),
+    ],
+)
+def test_a_date_that_no_quote_has_is_answered_with_the_dates_around_it(quotes, day, nearest):
+    """Not with those that are spelt like it: 28 September of another year is a year away."""
+    (found,) = unmatched_texts(quotes, f"date = '{day}'")
+    assert found.nearest == nearest
+
+
 def test_a_label_of_other_texts_is_compared_as_text():
     quotes = paper.quotes("small")
     assert len(select(quotes, "source = 'a'")) == 0

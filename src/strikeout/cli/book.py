@@ -64,9 +64,11 @@ def init(book: str, encrypt: bool, smallest_erasure: int, approval: Any, who: st
     with Book.create(book, who=who, **options) as made:
         status, keys = made.status(), str(key_file(made.path))
     if as_json:
-        terminal.show_json({"book": book, "name": status.book, "key": status.key, "key_file": keys})
+        known = {"book": book, "name": status.book, "key": status.key, "key_file": keys, "approval": approval}
+        terminal.show_json(known)
     else:
-        terminal.show(terminal.facts([("book", book), ("signed by", status.key), ("secrets in", keys)]))
+        pairs = [("book", book), ("signed by", status.key), ("secrets in", keys), ("approval", approval)]
+        terminal.show(terminal.facts(pairs))
         terminal.hint(f"strikeout import {book} quotes.csv")
     return exit_codes.DONE
 

@@ -55,6 +55,7 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
     "panel": ("--panel", "LABEL"),
     "perturb": ("--perturb", "SHARE"),
     "pool": ("--pool", ""),
+    "public_key": ("--key", "KEY"),
     "residual": ("--residual", "NAME"),
     "select": ("--select", "NAME"),
     "share": ("--perturb", "SHARE"),

@@ -23,6 +23,7 @@ class Named(click.ParamType):  # type: ignore[type-arg]  # generic only in newer
     """``NAME=VALUE`` as a pair (name, number)."""
 
     name = "NAME=VALUE"
+    advice = ""  # a sentence with a space before it
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
         if not isinstance(value, str):
@@ -30,7 +31,7 @@ class Named(click.ParamType):  # type: ignore[type-arg]  # generic only in newer
             return given
         name, equals, rest = value.partition("=")
         if not equals or not name.strip() or not rest.strip():
-            self.fail(f"{value!r} is not of the form {self.name}.", param, ctx)
+            self.fail(f"{value!r} is not of the form {self.name}.{self.advice}", param, ctx)
         return name.strip(), self.parsed(rest.strip(), value, param, ctx)
 
     def parsed(self, rest: str, whole: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -59,7 +60,15 @@ class NamedRange(Named):
 
 
 class NamedText(Named):
-    """``NAME=VALUE`` as a pair (name, value): a number if it can be read as one, else text."""
+    """``NAME=VALUE`` as a pair (name, value): a number if it can be read as one, else text.
+
+    Args:
+        name: the form, in messages.
+        advice: what to give instead, as a sentence with a space before it.
+    """
+
+    def __init__(self, name: str = "NAME=VALUE", advice: str = "") -> None:
+        self.name, self.advice = name, advice
 
     def parsed(self, rest: str, whole: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
         try:
@@ -118,10 +127,11 @@ check_option = click.option(
     "--check",
     "checks",
     cls=Distinct,
-    type=NamedText(),
+    type=NamedText("CODE=WHAT", " A set of rules is preset=desk or preset=academic."),
     multiple=True,
     metavar="CODE=WHAT",
-    help="How strict a rule is: a limit, off, reject, or both as in Q208=0.3,reject; all=off turns all off.",
+    help="How strict a rule is: a limit, off, reject, or both as in Q208=0.3,reject; all=off turns all off; "
+    "preset=desk or preset=academic is a set of rules.",
 )
 profile_option = click.option(
     "--profile",

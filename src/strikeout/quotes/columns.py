@@ -385,10 +385,14 @@ def understand(
     places = places or _places(frame, empty)
     for role in constants or {}:
         if role not in ALIASES:
-            raise UsageError(f"constants: {role!r} is not a canonical column. They are {', '.join(ALIASES)}.")
+            raise UsageError(
+                Argument("constants"), f": {role!r} is not a canonical column. They are {', '.join(ALIASES)}."
+            )
         if role in places:
             raise ColumnError(
-                f"constants gives {role}, but the file has it in column {places[role]!r}. Drop one.", role=role
+                Argument("constants"),
+                f" gives {role}, but the file has it in column {places[role]!r}. Leave out one of the two.",
+                role=role,
             )
         places[role] = f"{role} (constant)"
     frame = with_constants(frame, constants)

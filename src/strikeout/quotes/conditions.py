@@ -13,7 +13,7 @@ Conditions (``where``) and groups (``by``) use the same names of columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from difflib import get_close_matches
@@ -205,10 +205,21 @@ def unmatched(where: str, columns: Mapping[str, Column]) -> list[Unmatched]:
             values = distinct_texts(columns[name]())
             text = literal.text[1:-1].replace("''", "'")
             if text not in values:
-                by_case = {value.lower(): value for value in values}
-                close = get_close_matches(text.lower(), list(by_case), n=3, cutoff=0.6)
-                found.append(Unmatched(name, text, tuple(values), tuple(by_case[one] for one in close)))
+                found.append(Unmatched(name, text, tuple(values), _nearest(text, values)))
     return found
+
+
+def _nearest(text: str, values: Sequence[str]) -> tuple[str, ...]:
+    """Return the values most like a text: of dates those before and after it, of other texts those spelt like it."""
+    try:
+        day = date.fromisoformat(text).toordinal()
+        days = {date.fromisoformat(value).toordinal() - day: value for value in values}
+    except ValueError:
+        by_case = {value.lower(): value for value in values}
+        return tuple(by_case[one] for one in get_close_matches(text.lower(), list(by_case), n=3, cutoff=0.6))
+    before, after = (away for away in days if away < 0), (away for away in days if away > 0)
+    ends = [max(before, default=None), min(after, default=None)]
+    return tuple(days[away] for away in sorted(filter(None, ends), key=abs))
 
 
 def misspelt(where: str, columns: Iterable[str], functions: Iterable[str]) -> str:

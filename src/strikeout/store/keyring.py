@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from strikeout.assurance.canonical import canonical, from_canonical
 from strikeout.errors import RefusedError, UsageError
+from strikeout.text import Argument
 
 SECRET_BYTES = 32
 
@@ -215,7 +216,10 @@ class Keyring:
             data, mode = path.read_bytes(), path.stat().st_mode
         except OSError as error:
             raise RefusedError(
-                f"The key file {path} cannot be read ({error.strerror}). Restore it, or name it in {VARIABLE}."
+                f"The key file {path} cannot be read ({error.strerror}). Restore it, or name it in {VARIABLE}; to "
+                "audit a copy of a book without it, give the public key (",
+                Argument("public_key"),
+                ").",
             ) from error
         if os.name == "posix" and mode & 0o077:
             raise RefusedError(
