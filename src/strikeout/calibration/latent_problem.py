@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
-from strikeout.calibration.latent_solve import FACTOR, NEGLIGIBLE, Line, settled
+from strikeout.calibration.latent_solve import FACTOR, NEGLIGIBLE, PATIENCE, Line, settled
 from strikeout.calibration.loop import BUILTIN, CUSTOM, Convergence, Descent, Evaluation, Limits, Watch, descend
 from strikeout.calibration.panels import Rows, shared_space
 from strikeout.calibration.problem import SearchEnd, follow_robust
@@ -236,7 +236,9 @@ class PanelProblem:
 
         shifted = Line(line.lower, line.upper, 0, line.score + 1, line.is_edge)
         # The first order of the last step cannot be added here: the search's curvature is not the true one.
-        found = settled(evaluate, begin, shifted, rounding=self._rounding, negligible=negligible, small=1e-13)
+        found = settled(
+            evaluate, begin, shifted, rounding=self._rounding, negligible=negligible, small=1e-13, patience=PATIENCE
+        )
         return None if found is None else (found[0], np.ascontiguousarray(found[1][:, 1:]))
 
     @cached_property

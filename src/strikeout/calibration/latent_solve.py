@@ -29,6 +29,9 @@ SETTLED = 1e-8
 # slow, and there is nothing to be gained from digits that the next theta changes.
 NEGLIGIBLE = 1e-8
 PASSES = 80  # at one theta; from cold starts 5 to 8 are taken, later on one or two
+# Reweighted least squares approaches an optimum at which most residuals are outliers by a constant share per pass.
+# After this many passes steps are doubled each time, until the score changes its sign, and then it bisects.
+PATIENCE = 16
 FACTOR = 3.0  # one step moves a positive latent parameter by this factor at most
 
 
@@ -61,7 +64,14 @@ class Line:
 
 
 def settled(
-    evaluate: Evaluate, begin: Floats, line: Line, *, rounding: Floats, negligible: float, small: float = SETTLED
+    evaluate: Evaluate,
+    begin: Floats,
+    line: Line,
+    *,
+    rounding: Floats,
+    negligible: float,
+    small: float = SETTLED,
+    patience: int | None = None,
 ) -> tuple[Floats, Floats] | None:
     """Return the latent parameters of least cost and the equations there; None if a group has no price at the start.
 
@@ -71,24 +81,37 @@ def settled(
         rounding: of one residual of a group, times the root of its quotes: costs closer than that makes them are equal.
         negligible: a step that promises less than this share of the cost is not taken.
         small: nor one that moves the parameter by less than this share of itself.
+        patience: passes after which steps grow, and a group is bisected; None under squared loss, where convergence is
+            quadratic and a score that does not fall to half is rounding.
     """
     x = begin.copy()
     T = evaluate(np.arange(len(x)), x)
     if not np.isfinite(T[:, -1]).all():
         return None
     left, fresh, to = np.arange(len(x)), np.ones(len(x), bool), x.copy()
-    for _ in range(PASSES):
+    below, above = np.full(len(x), -np.inf), np.full(len(x), np.inf)  # where the score leads up, and down
+    for number in range(PASSES):
         new = left[fresh[left]]
         with np.errstate(divide="ignore", invalid="ignore"):
             step = T[new, line.score] / T[new, line.curvature]
+            if patience is not None:
+                step = 2.0 ** max(number - patience, 0) * step
             is_small = (np.abs(step) <= small * np.abs(x[new])) | (step * T[new, line.score] <= negligible * T[new, -1])
         over = is_small | line.held(x[new], T[new])
         to[new[~over]] = line.towards(x[new[~over]], step[~over])
         to[new[over]] = x[new[over]]
+        if patience is not None and number >= patience:
+            between = left[(to[left] != x[left]) & np.isfinite(below[left]) & np.isfinite(above[left])]
+            middle = 0.5 * (below[between] + above[between])
+            is_done = above[between] - below[between] <= small * np.abs(middle)
+            to[between] = np.where(is_done, x[between], middle)
         left = left[to[left] != x[left]]  # settled, or cut to nothing
         if not len(left):
             break
         trial, cost = evaluate(left, to[left]), T[left, -1]
+        up = trial[:, line.score] > 0.0
+        below[left[up]] = np.maximum(below[left[up]], to[left[up]])
+        above[left[~up]] = np.minimum(above[left[~up]], to[left[~up]])
         blur = 2.0 * rounding[left] * np.sqrt(cost)
         taken = trial[:, -1] <= cost + blur
         # Neither the cost nor the score falls any further: what is left is rounding.
@@ -99,5 +122,5 @@ def settled(
         worse = left[~taken]
         to[worse] = x[worse] + 0.25 * (to[worse] - x[worse])
         fresh[left] = taken
-        left = left[~exhausted]
+        left = left[~exhausted] if patience is None else left
     return x, T

@@ -487,7 +487,9 @@ def descend(
             S = None
         elif trial == u or promised <= blur or refused > PATIENCE:
             ended = convergence.resolved(reach, at.cost)
-            break
+            # Huber's score bends where a residual crosses the threshold: a shorter step may still lower it.
+            if ended.converged or trial == u or refused > PATIENCE:
+                break
     return Descent(u, at, ended, tuple(visits), evaluations, box.pushed(u, at.score))
 
 

@@ -164,7 +164,8 @@ def recompute_shards(
     footprints = _countable(calibration, ids)
     is_left = np.zeros(len(quotes), bool)
     is_left[rows] = True
-    fresh = footprints_in(quotes[is_left], calibration.model, footprints.schema, weights=calibration.settings.weights)
+    left = quotes[is_left]
+    fresh = calibration.equations_of(left, calibration.references[WHOLE])  # summed without keeping a footprint
     is_touched = cut.rows_of(touched.names)
     if len(footprints) < len(quotes):
         kept = footprints.total(footprints.places(quotes.ids[~is_touched]))
@@ -174,9 +175,10 @@ def recompute_shards(
         kept = footprints.total().less(footprints, np.flatnonzero(is_touched))
 
     def states() -> Mapping[str, NormalEquations]:
-        return {**shard_states(footprints, cut), **shard_states(fresh, touched)}
+        again = footprints_in(left, calibration.model, footprints.schema, weights=calibration.settings.weights)
+        return {**shard_states(footprints, cut), **shard_states(again, touched)}
 
-    return Recomputed(OneStep(NormalEquations.total([kept, fresh.total()]), None, free), states)
+    return Recomputed(OneStep(kept + fresh, None, free), states)
 
 
 def _recompute_groups(

@@ -90,7 +90,7 @@ def computed_back(
     G = J.T @ (retained.observed - price)
     if through == "moments":
         G = quadrature_of(moments_of(retained)).linearize(model, theta).score
-    L = np.linalg.cholesky(np.linalg.inv(J.T @ J))
+    L = _root(J)
     listed, dates = _listed(retained)
     prices, rows = model.linearize(theta, listed)
     v, u = rows @ L, -(L.T @ G)
@@ -101,6 +101,15 @@ def computed_back(
         Guess(dates[at], float(listed.strike[at]), float(listed.expiry[at]), float(prices[at] + r), left / scale)
         for at, r in found
     )
+
+
+def _root(J: Floats) -> Floats:
+    """Return L with ``L L' = (J'J)^-1``.
+
+    From a factor of J itself: an attacker tries every set of numbers that a book holds under these names, and at some
+    of them, which are not a calibration's, J'J is not positive definite in floating point.
+    """
+    return np.asarray(np.linalg.pinv(np.linalg.qr(J, mode="r")))
 
 
 def _listed(retained: Quotes) -> tuple[Contracts, list[str]]:
@@ -217,7 +226,7 @@ def prices_back(model: Model, parameters: Mapping[str, float], retained: Quotes,
     """
     theta = _in_order(model, parameters)
     price, J = model.linearize(theta, retained.contracts)
-    L = np.linalg.cholesky(np.linalg.inv(J.T @ J))
+    L = _root(J)
     known, rows = model.linearize(theta, gone)
     u = -(L.T @ (J.T @ (retained.observed - price)))
     return np.asarray(known + np.linalg.lstsq((rows @ L).T, u, rcond=None)[0])
