@@ -29,11 +29,8 @@ def test_at_parameters_that_never_knew_a_quote_nothing_is_found():
 
 def test_numbers_that_are_not_a_calibration_s_give_a_wrong_guess_and_no_failure():
     """An attacker tries all numbers a book holds; at the corner of the model no price moves with the parameters."""
-    quotes, model = so.paper.quotes("small", seed=5), so.Heston()
+    quotes, model = so.paper.quotes("small"), so.Heston()
     corner = dict(zip(model.parameters.names, model.parameters.lower.tolist(), strict=True))
-    _, J = model.linearize(corner, quotes.contracts)
-    with pytest.raises(np.linalg.LinAlgError):
-        np.linalg.cholesky(np.linalg.inv(J.T @ J))
     assert computed_back(model, corner, quotes[1:])[0].off(quotes[:1]) > 0.01
 
 
