@@ -184,3 +184,19 @@ def test_the_order_of_the_rows_changes_no_bit(kind, errors):
     shuffled = quotes[np.random.default_rng(1).permutation(len(quotes))]
     one, other = (so.calibrate(q, so.Heston(), panel=by, errors=errors).errors for q in (quotes, shuffled))
     assert np.array_equal(one.covariance, other.covariance, equal_nan=True)
+
+
+@pytest.mark.parametrize("errors", ["auto", "cluster:date", "cluster:date,strike", "jackknife:date"])
+@pytest.mark.parametrize("kind", ["plain", "panel"])
+def test_errors_after_a_strike_out_are_those_of_quotes_that_were_never_there(kind, errors):
+    """The scores of clusters are sums over retained quotes alone, in an order that no other quote can change."""
+    quotes = BOOK if kind == "plain" else panel_quotes(8, seed=2, noise=0.02)
+    settings = {"panel": "date" if kind == "panel" else None, "errors": errors, "starts": 1}
+    before = so.calibrate(quotes, so.Heston(), **settings)
+    for gone in (quotes.ids[[3, 40, 41]], quotes.ids[quotes.labels["date"] == before.quotes.labels["date"][0]]):
+        after = so.forget(before, ids=gone).calibration.errors
+        never = so.calibrate(quotes.without(gone), so.Heston(), **settings).errors
+        assert after.basis == never.basis
+        assert after.standard_errors == never.standard_errors
+        assert np.array_equal(after.covariance, never.covariance)
+        assert after.standard_errors != before.errors.standard_errors

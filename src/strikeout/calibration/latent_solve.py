@@ -95,7 +95,7 @@ def settled(
         with np.errstate(divide="ignore", invalid="ignore"):
             step = T[new, line.score] / T[new, line.curvature]
             if patience is not None:
-                step = 2.0 ** max(number - patience, 0) * step
+                step = float(1 << max(number - patience, 0)) * step
             is_small = (np.abs(step) <= small * np.abs(x[new])) | (step * T[new, line.score] <= negligible * T[new, -1])
         over = is_small | line.held(x[new], T[new])
         to[new[~over]] = line.towards(x[new[~over]], step[~over])
