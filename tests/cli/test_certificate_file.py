@@ -150,6 +150,14 @@ def test_a_certificate_of_a_file_is_signed_with_a_key_file():
 
 
 @pytest.mark.usefixtures("issued")
+def test_a_certificate_of_a_file_contains_every_option_that_it_was_read_with():
+    read_with = ["--profile", "cboe-dashboard", "--exercise", "auto", "--only", "strike > 4000"]
+    done("forget", "page.csv", "--where", "strike > 5500", *read_with, "--certificate", "other.json")
+    settings = told("certificate", "other.json")["reading"]["settings"]
+    assert settings == {"profile": "cboe-dashboard", "exercise": "auto", "only": "strike > 4000"}
+
+
+@pytest.mark.usefixtures("issued")
 @pytest.mark.parametrize("part", ["at", "public", "signature"])
 def test_a_date_or_a_signature_that_was_changed_is_refuted(part):
     public = told("keygen", "desk.key")["public"]

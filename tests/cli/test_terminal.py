@@ -156,6 +156,19 @@ def test_a_narrow_terminal_wraps_and_cuts_nothing(monkeypatch, capsys, columns):
         assert sorted("".join(told.split())) == letters, f"{columns} columns"
 
 
+@pytest.mark.parametrize("columns", [50, 60, 80])
+def test_a_long_id_is_wrapped_before_a_number_or_a_heading_is(monkeypatch, capsys, columns):
+    names = [f"SPX/SPXW/2022-01-07/16:00:00/2022-01-{day}/4450/P" for day in (24, 31)]
+    rows = [(name, "2022-01-24", "4450", "12.170", "0.16") for name in names]
+    heads = ("id", "expiry", "strike", "expected", "score")
+    said = drawn_at(
+        monkeypatch, capsys, columns, headings=heads, rows=rows, numbers=(2, 3, 4), whole=(0, 1), spare=(4,)
+    )
+    assert max(map(len, said.splitlines())) <= columns
+    assert all(said.split().count(word) == 2 for word in ("4450", "12.170", "2022-01-24"))
+    assert {"strike", "expected", "expiry"} <= set(said.split())
+
+
 def test_who_did_it_is_in_a_log_of_80_columns(monkeypatch, capsys):
     said = drawn_at(monkeypatch, capsys, 80, headings=LOG[0], rows=LOG[1], numbers=(0,), whole=(1,), spare=(2, 5))
     assert "ann" in said

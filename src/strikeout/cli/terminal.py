@@ -111,6 +111,12 @@ def draw(table: Table) -> Drawing:
     shown, waiting = list(range(len(headings))), list(table.spare)
     while waiting and sum(least[place] + 2 for place in shown) > width_of:
         shown.remove(waiting.pop(0))
+    # Long names, such as ids, are then wrapped, the longest first: numbers never are.
+    names = sorted((place for place in shown if place in fixed and place not in table.numbers), key=least.__getitem__)
+    while names and sum(least[place] + 2 for place in shown) > width_of:
+        longest = names.pop()
+        fixed.remove(longest)
+        least[longest] = min(least[longest], LEGIBLE)
     is_narrow = sum(full[place] + 2 for place in shown) > width_of
     # Without space for a few words per column none gets a minimum: Rich would cut what does not fit.
     is_legible = sum(least[place] + 2 for place in shown) <= width_of
