@@ -15,12 +15,12 @@ from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.recompute import recompute, restep
 from strikeout.kernels import exact
 from strikeout.kernels.compiled import native
-from strikeout.paper import method as paper_method
+from strikeout.paper import cache as paper_method
 from strikeout.paper.cache import fast
 from strikeout.paper.experiments.complexity import numpy_restep
 from strikeout.paper.experiments.tables import TABLE_2
-from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.shards import Shards, shard_states
 from strikeout.statistics.system import FootprintBlocks
 

@@ -16,7 +16,7 @@ from benchmarks.lake import CHAIN, LICENCES, _fleet, _folder, _lake
 from benchmarks.rows import Result, Row
 from strikeout.scale import Processes
 from strikeout.scale.partition import Plan, seal, states_of
-from strikeout.statistics.footprinting import normal_equations_of
+from strikeout.statistics.linearize import normal_equations_of
 from strikeout.synthetic.heston_quotes import TRUTH
 
 LAKES = {"500 million": 500e6, "50 billion": 50e9}

@@ -2,8 +2,8 @@
 
 from strikeout.calibration.from_moments import interpolation_bound as interpolation_bound
 from strikeout.calibration.from_moments import interpolation_error as interpolation_error
-from strikeout.statistics.footprinting import footprints_of as footprints_of
 from strikeout.statistics.footprints import Footprints as Footprints
+from strikeout.statistics.linearize import footprints_of as footprints_of
 from strikeout.statistics.moments import Basis as Basis
 from strikeout.statistics.moments import Moments as Moments
 from strikeout.statistics.moments import moments_of as moments_of

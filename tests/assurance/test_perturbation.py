@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import strikeout as so
 from strikeout.assurance.perturbation import perturb
 from strikeout.errors import UsageError
-from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
+from strikeout.statistics.linearize import footprints_of
 from tests.raising import raises
 
 NEAR = {"mean_reversion": 1.8, "long_variance": 0.06, "vol_of_vol": 0.3, "correlation": -0.55, "initial_variance": 0.06}

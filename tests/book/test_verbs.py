@@ -13,9 +13,9 @@ from strikeout.book.records import Position, Session
 from strikeout.errors import BusyError, NothingMeantError, RefusedError, UnknownIdError, UsageError
 from strikeout.store.entry import Entry, Reason
 from strikeout.store.keyring import Keyring
-from strikeout.store.memory import MemoryStore
 from strikeout.store.sqlite import SqliteStore
 from tests.raising import raises
+from tests.store.memory_store import MemoryStore
 
 EARLY = "date < '2024-01-10'"
 KEYS = Keyring.generate()

@@ -7,8 +7,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import RefusedError
-from strikeout.forgetting.paper_variants import huber_step, paper_step
-from strikeout.forgetting.recompute import refine
+from strikeout.forgetting.recompute import paper_step, refine
 from strikeout.statistics.shards import Shards
 
 BOOK = so.paper.quotes("large", seed=42)
@@ -69,19 +68,6 @@ def test_relinearizing_no_shard_takes_the_same_step_again():
     assert twice == pytest.approx(
         {name: 2 * value - reference[name] for name, value in step.parameters.items()}, rel=1e-12
     )
-
-
-def test_huber_weights_decided_again_beat_the_papers_fixed_ones():
-    spoilt, bad = shifted(range(60, 75), factor=0.98)
-    calibration = so.calibrate(spoilt, so.Heston(), loss="huber")
-    error = np.abs(calibration.residuals)
-    weights = np.where(error > calibration.threshold, calibration.threshold / error, 1.0)
-    cache = cache_of(calibration, weights=weights)
-    for ids in (bad, np.random.default_rng(2).choice(BOOK.ids, 270, replace=False)):
-        optimum = so.calibrate(spoilt.without(ids), so.Heston(), loss="huber")
-        ours, paper = huber_step(calibration, ids), so.paper.fast(cache, ids).parameters
-        assert apart(ours, optimum) < 0.5 * apart(paper, optimum)
-        assert so.forget(calibration, ids=ids).parameters == optimum.parameters
 
 
 @pytest.mark.parametrize("where", ["day < 3", "strike = 90 and day > 100", "source = 'synthetic' and expiry_days = 30"])

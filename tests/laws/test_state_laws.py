@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strikeout as so
-from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.shards import shard, shard_states
 from strikeout.statistics.system import System

@@ -16,7 +16,7 @@ from strikeout.forgetting.recompute import restep
 from strikeout.quotes.contracts import Features
 from strikeout.quotes.quotes import join
 from strikeout.quotes.selection import select
-from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.system import FootprintBlocks, System
 from tests.raising import raises
 

@@ -14,7 +14,7 @@ import strikeout as so
 from strikeout.errors import ParameterError, RefusedError, UsageError
 from strikeout.quotes.contracts import Features
 from strikeout.results import Claim
-from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.normal_equations import schema_of
 
 

@@ -10,7 +10,7 @@ from strikeout.forgetting.downdate import downdate
 from strikeout.paper.experiments import curvature
 from strikeout.paper.experiments.curvature import PLAIN, ROBUST, WAYS, Cache, cached, gain, tried, verdict
 from strikeout.paper.experiments.report import QUICK, find
-from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.system import WHOLE, FootprintBlocks
 
 MODEL = so.Heston()

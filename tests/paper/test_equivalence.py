@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from strikeout.paper import method as paper_method
+from strikeout.paper import cache as paper_method
 from strikeout.paper.experiments import equivalence
 
 FRACTIONS = (0.01, 0.05, 0.25)

@@ -10,7 +10,7 @@ import pytest
 import strikeout as so
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.recompute import restep
-from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.system import FootprintBlocks
 from tests.reference.real_books import FILES, book, rows_of
 from tests.reference.regressions import Regression, nist, numbers, r

@@ -7,8 +7,8 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import RefusedError, UnknownIdError, UsageError
-from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.normal_equations import Schema
 from tests.raising import raises
 

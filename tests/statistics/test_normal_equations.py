@@ -11,9 +11,8 @@ import pytest
 import strikeout as so
 from strikeout.errors import UsageError
 from strikeout.kernels.compiled import default_kernel
-from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
-from strikeout.statistics.linearize import linearize
+from strikeout.statistics.linearize import footprints_of, linearize
 from strikeout.statistics.normal_equations import NormalEquations, Schema
 from strikeout.statistics.objective import objective_of
 

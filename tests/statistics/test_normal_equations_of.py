@@ -8,8 +8,8 @@ import pytest
 import strikeout as so
 from strikeout.errors import RefusedError
 from strikeout.kernels import exact
-from strikeout.statistics import footprinting
-from strikeout.statistics.footprinting import footprints_of, normal_equations_of
+from strikeout.statistics import linearize
+from strikeout.statistics.linearize import footprints_of, normal_equations_of
 from strikeout.synthetic import random_quotes
 from tests.kernels.kernel_choice import under_each
 
@@ -30,7 +30,7 @@ def test_the_state_is_that_of_the_footprints_bit_for_bit(name, residual, monkeyp
     weights = np.linspace(0.0, 2.0, 120)  # the first counts for nothing
     theta = model.parameters.starts[0]
     whole = footprints_of(quotes, model, theta, residual=residual, weights=weights).total()
-    monkeypatch.setattr(footprinting, "RUN", 30)
+    monkeypatch.setattr(linearize, "RUN", 30)
     assert normal_equations_of(quotes, model, theta, residual=residual, weights=weights) == whole
     assert normal_equations_of(quotes[::-1], model, theta, residual=residual, weights=weights[::-1]) == whole
     assert whole.count == 119

@@ -7,7 +7,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import UnknownIdError, UsageError
-from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.shards import shard, shard_states
 from tests.raising import raises

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from strikeout.store.memory import MemoryStore
 from strikeout.store.store import PAGE_KINDS, SHARD_DATA, Reading, Writing
 from tests.store.books import bits, quotes
+from tests.store.memory_store import MemoryStore
 
 
 def step(tx: Writing, number: int, *, erasing: bool = True) -> None:

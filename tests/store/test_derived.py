@@ -10,11 +10,11 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import RefusedError
-from strikeout.store.memory import MemoryStore
 from strikeout.store.residue import needles_of_numbers, scan
 from strikeout.store.sqlite import SqliteStore
 from tests.quotes.chains import chain
 from tests.raising import raises
+from tests.store.memory_store import MemoryStore
 
 
 @cache

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strikeout.store.memory import MemoryStore
 from tests.store.contract import StorePromises
+from tests.store.memory_store import MemoryStore
 
 
 @pytest.fixture

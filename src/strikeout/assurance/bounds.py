@@ -1,4 +1,4 @@
-"""The paper's bounds on what a downdate can do, each with its condition, the truth beside it, and how tight it was.
+"""The paper's bounds on a downdate, each with its condition, the measured value and how tight it is.
 
 symbol    meaning
 H, G      curvature and score of all quotes at the reference; d = H^-1 G

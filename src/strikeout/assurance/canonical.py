@@ -1,4 +1,4 @@
-"""One value, one string of bytes: the JSON that digests and signatures are taken of."""
+"""Canonical JSON, from which digests and signatures are computed: one value has one string of bytes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def canonical(value: Any) -> bytes:
 
 
 def parse(data: bytes, *, most: int = MOST_BYTES) -> Any:
-    """Return the value of some JSON in ASCII that may come from anybody, in bounded time and memory.
+    """Return the value of JSON in ASCII of unknown origin, in bounded time and memory.
 
     Raises:
         ValueError: there are more than ``most`` bytes, they are not JSON in ASCII, or hold a floating-point number, a

@@ -16,9 +16,8 @@ from strikeout.assurance.optimality import Optimality, Question, question, weigh
 from strikeout.calibration.calibrate import fit
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.from_moments import calibrate_moments
-from strikeout.calibration.otm_filter import Choice, chosen, weights_for
 from strikeout.calibration.panels import grouped, latent_of, shared_space
-from strikeout.calibration.settings import FREE, STARTS, Settings
+from strikeout.calibration.settings import FREE, STARTS, Choice, Settings, chosen, weights_for
 from strikeout.errors import StrikeoutError, UsageError
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model

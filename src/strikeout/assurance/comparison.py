@@ -12,7 +12,7 @@ import numpy as np
 from strikeout.assurance.influence import influence
 from strikeout.calibration.calibrate import calibrate, check_one_underlying
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.otm_filter import Choice, chosen, weights_for
+from strikeout.calibration.settings import Choice, chosen, weights_for
 from strikeout.calibration.summary import html_table
 from strikeout.errors import StrikeoutError, UsageError
 from strikeout.kernels import elementary

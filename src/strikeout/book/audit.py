@@ -24,7 +24,7 @@ from strikeout.book.state_store import MissingFootprints, in_objective, stored_r
 from strikeout.book.step import evidence_of
 from strikeout.book.version import Version, latent_of, state_of
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.otm_filter import chosen
+from strikeout.calibration.settings import chosen
 from strikeout.errors import RefusedError, StrikeoutError
 from strikeout.forgetting.evidence import free_parameters
 from strikeout.kernels.compiled import native

@@ -31,7 +31,7 @@ from strikeout.kernels.exact import Integers
 from strikeout.models.model import Model, Theta
 from strikeout.models.named import described, remade
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.losses import SQUARED
 from strikeout.statistics.normal_equations import NormalEquations, Schema, schema_of
 from strikeout.statistics.schur import shared_schema

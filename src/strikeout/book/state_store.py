@@ -22,13 +22,12 @@ from strikeout.assurance.state_codec import (
 )
 from strikeout.book.linearization import BookLinearization, by_text, references_of
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.otm_filter import is_out_of_the_money
-from strikeout.calibration.settings import Settings
+from strikeout.calibration.settings import Settings, is_out_of_the_money
 from strikeout.errors import ParameterError, RefusedError
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.second_order import SecondOrder, second_order_of
 from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, System
 from strikeout.store.chunks import quotes_of

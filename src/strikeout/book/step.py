@@ -21,9 +21,8 @@ from strikeout.book.linearization import BookLinearization
 from strikeout.book.records import Snapshot
 from strikeout.book.state_store import NO_QUOTES, StateUpdate, in_objective, shard_updates, summed
 from strikeout.book.version import Version
-from strikeout.calibration.otm_filter import chosen
 from strikeout.calibration.panels import AUTO, chosen_panel
-from strikeout.calibration.settings import Settings
+from strikeout.calibration.settings import Settings, chosen
 from strikeout.errors import ParameterError, RefusedError
 from strikeout.forgetting.evidence import KeptEvidence, Unsupported, free_parameters, unsupported
 from strikeout.forgetting.online import latent_of_least_cost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import sqrt
+from math import isfinite, sqrt
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, runtime_checkable
 
 import numpy as np
@@ -26,7 +26,6 @@ from strikeout.calibration.latent_problem import (
     parts_of,
 )
 from strikeout.calibration.misfit import far_from_smooth
-from strikeout.calibration.otm_filter import Choice, chosen, weights_for
 from strikeout.calibration.panels import (
     AUTO,
     LABEL,
@@ -39,16 +38,16 @@ from strikeout.calibration.panels import (
 )
 from strikeout.calibration.problem import AnyPosed, Posed, Problem, RobustSearch, SearchEnd
 from strikeout.calibration.result import concluded, panel_termination
-from strikeout.calibration.settings import FREE, STARTS, Settings, settings_of
+from strikeout.calibration.settings import FREE, STARTS, Choice, Settings, chosen, settings_of, weights_for
 from strikeout.calibration.smiles import is_by_smile, search_by_smile
 from strikeout.calibration.smoothing import with_prior
 from strikeout.calibration.standard_errors import Errors, check_errors
 from strikeout.calibration.starts import Progress, Start, best_of, search, searched, starting_points
-from strikeout.errors import UnidentifiedError, UsageError
+from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.models.named import with_full_names
 from strikeout.statistics.linearize import price_residuals, rows
-from strikeout.statistics.losses import AskedLoss, RobustLoss, Squared, noise_variance
+from strikeout.statistics.losses import SQUARED, AskedLoss, RobustLoss, Squared, noise_variance
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.objective import Objective, Residual, objective_of
 from strikeout.statistics.system import System
@@ -495,3 +494,22 @@ def _panel_noise(problem: PanelProblem, at: Settling, best: SearchEnd[PanelObjec
     if isinstance(best.objective.loss, Squared):
         return best.descent.system.cost / max(best.objective.count - moving, 1)
     return noise_variance(best.objective.loss, problem.residuals_at(at), moving)
+
+
+def robust_reference(calibration: Calibration) -> dict[str, float]:
+    """Return the parameters of the same quotes, calibrated the same way but under Huber's loss.
+
+    Rows taken there make one Gauss-Newton step good to a few hundredths of a standard error with up to a fifth of the
+    quotes bad; at the least-squares parameters a single bad day can ruin it. Every point of the model is a valid
+    reference, so a search that did not converge still gives one.
+
+    Raises:
+        RefusedError: the search ended where the model has no parameters at all.
+    """
+    if calibration.loss != SQUARED or calibration.moments is not None:
+        return dict(calibration.parameters)
+    robust = replace(calibration.settings, loss="huber")
+    found: dict[str, float] = fit(calibration.quotes, calibration.asked, **robust.keywords()).parameters
+    if not all(isfinite(value) for value in found.values()):
+        raise RefusedError("No reference: the search under Huber's loss ended at no finite parameters. Fix parameters.")
+    return found

@@ -1,4 +1,4 @@
-"""The result of a calibration: parameters, their errors, and what the quotes leave behind."""
+"""The result of a calibration: parameters, their errors, and the exact states of the quotes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels.symmetric import condition
 from strikeout.models.model import Model, Theta
-from strikeout.statistics.footprinting import footprints_of, normal_equations_of
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearization import Linearization
+from strikeout.statistics.linearize import footprints_of, normal_equations_of
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.second_order import AT_ONCE, QuoteTerms, SecondOrder, quote_terms_of, second_order_of
 from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, System
@@ -296,7 +296,7 @@ class Calibration:
         """
         if self.panel is not None:
             return {group: self.theta(group) for group in self.latent}
-        from strikeout.calibration.reference import robust_reference
+        from strikeout.calibration.calibrate import robust_reference
 
         return {WHOLE: robust_reference(self)}
 

@@ -32,7 +32,7 @@ from strikeout.errors import UnknownIdError, UsageError
 from strikeout.kernels.state_space import Belief, Filtered, filter_states, look_back, predict, smooth_states
 from strikeout.kernels.symmetric import inverse
 from strikeout.models.model import Model
-from strikeout.statistics.footprinting import normal_equations_of
+from strikeout.statistics.linearize import normal_equations_of
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.tables import Cell, Table, number
 from strikeout.text import Argument, as_lines, many

@@ -203,7 +203,7 @@ FACTOR = 3.0
 SHARE = 0.7
 NEAR = 0.02
 # A coordinate on its way to zero would take these steps for ever smaller gains, until none exceeds rounding:
-# once a step is cut short of an edge by less than this many times its bound, it goes there.
+# once a step is cut short of an edge by less than this many times its bound, it is moved to the edge.
 EDGE = 1000.0
 
 

@@ -1,4 +1,4 @@
-"""One start followed to its end: the problem of a plain calibration, and what every kind of problem shares."""
+"""The problem of a plain calibration, one start at a time, and what all kinds of problems share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the end of a search means: parameters, how well they are known, and how each start compares with the best."""
+"""Turn the end of a search into a result: parameters, how well they are known, and how the starts compare."""
 
 from __future__ import annotations
 

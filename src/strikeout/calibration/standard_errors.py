@@ -1,4 +1,4 @@
-"""Standard errors of the parameters in the unit that was asked for: independent quotes, clusters, or a jackknife.
+"""Standard errors of the parameters in the requested unit: independent quotes, clusters, or a jackknife.
 
 The unit changes neither the parameters nor the state. Tolerances, moves, influence and certificates are counted in the
 standard errors of independent quotes, which follow from the curvature alone and so can be computed without the quotes.

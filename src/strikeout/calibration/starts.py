@@ -5,12 +5,12 @@ When a start may stop before its end: an earlier one has found the optimum that 
     symbol  meaning
     u*, H*  the optimum that is known, and the curvature there
     H, G    curvature and score at u, a point of the later start
-    s       the step from u to u*, straight in the products of box.py
+    s       the step from u to u*, straight in the products of loop.py
     miss    the length of H^-1 G - s in the metric of H: how far Gauss-Newton's step from u ends from u*
 
-Either u lies where the cost is that of the parabola around u*; or Gauss-Newton, from u, sees u* and little else. What
-its step misses u* by is the second_order of the prices on the way, and that falls with the square of the way: where it
-misses by a fifth, the next step misses by a twenty-fifth. Newton's method converges from wherever it misses by less
+Either u lies where the cost is that of the parabola around u*; or Gauss-Newton, from u, sees u* and little else. Its
+step misses u* by the curvature of the prices on the way, which falls with the square of the way: if it misses by a
+fifth, the next step misses by a twenty-fifth. Newton's method converges from wherever it misses by less
 than a third of the way (Kantorovich), if the prices bend no more elsewhere than on this way.
 """
 

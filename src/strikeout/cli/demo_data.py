@@ -15,8 +15,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forget import forget
 from strikeout.forgetting.forgetting import Forgetting
-from strikeout.forgetting.paper_variants import paper_step
-from strikeout.forgetting.recompute import restep
+from strikeout.forgetting.recompute import paper_step, restep
 from strikeout.forgetting.update import restore
 from strikeout.kernels import black
 from strikeout.models.heston import Heston

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from strikeout.calibration.otm_filter import chosen
-from strikeout.calibration.settings import Settings
+from strikeout.calibration.settings import Settings, chosen
 from strikeout.errors import RefusedError
 from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes

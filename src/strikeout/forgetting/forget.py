@@ -11,16 +11,15 @@ from numpy.typing import ArrayLike
 from strikeout.assurance.issue import FARTHEST
 from strikeout.assurance.optimality import Optimality, Question
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.otm_filter import chosen
 from strikeout.calibration.panels import LABEL, PanelChoice, grouped, latent_of
+from strikeout.calibration.settings import chosen
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.evidence import OPERATORS, Operator, Unsupported, free_parameters
 from strikeout.forgetting.expiry_parameters import check_expiries, model_left
 from strikeout.forgetting.forgetting import Forgetting
-from strikeout.forgetting.paper_variants import paper_step
 from strikeout.forgetting.recalibrate import new_kind, recalibrate
-from strikeout.forgetting.recompute import recompute_shards, refine
+from strikeout.forgetting.recompute import paper_step, recompute_shards, refine
 from strikeout.forgetting.refusal import check_step, no_step
 from strikeout.forgetting.request import Request, moments_for, request_of, slices_of, unstepped
 from strikeout.forgetting.resolve import resolve

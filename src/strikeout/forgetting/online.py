@@ -23,9 +23,8 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issue import Answer, issue
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.latent_solve import Line, settled
-from strikeout.calibration.otm_filter import chosen
 from strikeout.calibration.panels import AUTO, LABEL, grouped, panel_choice
-from strikeout.calibration.settings import Settings
+from strikeout.calibration.settings import Settings, chosen
 from strikeout.calibration.summary import html_table
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.evidence import KeptEvidence, Unsupported, free_parameters, unsupported

@@ -1,6 +1,7 @@
-"""Operators that compute footprints again: one step from raw quotes, and from the touched shards alone.
+"""Operators that compute footprints again.
 
-One step, then relinearizations over all retained quotes, with an error estimate.
+``recompute`` prices the touched shards alone, ``refine`` takes one step and then relinearizes over all retained quotes,
+with an error estimate, and ``paper_step`` is the paper's step in exact sums.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from strikeout.kernels.symmetric import length
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Features
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations, Ridge, Schema, refuse_mixing
 from strikeout.statistics.objective import RESIDUALS
 from strikeout.statistics.schur import ArrowBlocks
 from strikeout.statistics.shards import Shards, one_shard, shard_states, shards_of
-from strikeout.statistics.system import WHOLE, Group, OneStep, System
+from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, OneStep, System
 from strikeout.statistics.weights import RULES, Weighting
 from strikeout.text import Argument
 
@@ -295,3 +296,34 @@ def _scaled(arrow: ArrowBlocks, shared: Floats, noise: float) -> float:
     if isnan(reach):
         return inf
     return reach / noise if noise > 0.0 else (inf if reach else 0.0)
+
+
+def paper_step(calibration: Calibration, ids: ArrayLike, *, free: tuple[int, ...] | None = None) -> OneStep:
+    """Return one step from the calibrated parameters without these quotes, with 1e-6 on the diagonal of H.
+
+        (H' + 1e-6 I) (theta' - theta) = G',    H' = H - sum over F of psi_i,    G' = G - sum over F of u_i
+
+    ``strikeout.paper.fast`` with exact sums gives the same bits. The reference was fitted to the quotes that are struck
+    out, so the step equals the paper's one-step "retrain" and not a refit.
+
+    Raises:
+        UnknownIdError: an id that no quote has, or one given twice.
+        RefusedError: a quote is too large to be counted exactly.
+    """
+    footprints = paper_footprints(calibration, calibration.settings.weights)
+    return downdate(FootprintBlocks.of(footprints), ids, ridge="paper", free=free)
+
+
+def paper_footprints(calibration: Calibration, weights: Weighting) -> Footprints:
+    """Return the footprints at the least-squares parameters, where the paper linearizes.
+
+    Raises:
+        RefusedError: a quote is too large to be counted exactly.
+    """
+    return footprints_of(
+        calibration.quotes,
+        calibration.model,
+        calibration.parameters,
+        residual=calibration.settings.residual,
+        weights=weights,
+    )

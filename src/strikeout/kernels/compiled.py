@@ -1,4 +1,4 @@
-"""The compiled module, where the package was installed with a compiler, and how many threads it may take."""
+"""The compiled module, if the package was installed with a compiler, and its number of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives of a function that is only given: complex steps, each held against differences.
+"""Derivatives of a given function by complex steps, each compared with differences.
 
     symbol  meaning                                                                shape
     f       a function of p parameters, one value per row                          p -> n

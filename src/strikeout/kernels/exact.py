@@ -1,4 +1,4 @@
-"""Exact sums of products of integers: what quotes leave behind, to be added and taken away without a trace.
+"""Exact sums of products of integers, which are added and subtracted without rounding.
 
     symbol      meaning                                                             shape
     rows        one quote a row, each column rounded once to an integer grid        (n, c) int64

@@ -1,4 +1,4 @@
-"""Where the series of a slice are summed, and the way from there to its strikes.
+"""Sample the series of a slice at nodes, and interpolate from there to its strikes.
 
 A slice of few strikes is its own samples. Any other is cut into cells of one width, from its first strike to its last,
 and sampled at the Chebyshev nodes of each: from values there follow the coefficients of a polynomial a cell. All of it
@@ -20,7 +20,7 @@ from strikeout.kernels.heston_cf import Floats
 PERIODS = 8  # in a doubling
 FUNCTIONS = 8  # five derivatives, the value, and two idle rows: BLAS multiplies 8 faster than 6
 PRODUCT = 1 << 18  # multiplications; OpenBLAS takes one thread for as many
-DEGREE = 23  # coefficients a cell,
+DEGREE = 23  # coefficients per cell,
 COLUMNS = 24  # and a place for what is added to the value
 STRIKES = PRODUCT // (FUNCTIONS * COLUMNS)  # of one product
 AT_ONCE = 16  # nodes; phases are made for a multiple, in products of one shape

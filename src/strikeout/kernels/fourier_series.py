@@ -1,4 +1,4 @@
-"""The sums of a search, in NumPy: every expiry a Fourier series in log-strike, on one line.
+"""Sums of a search in NumPy: every expiry is a Fourier series in log-strike, on one line.
 
     otm(k) = min(1, e^k) - (1 + e^k) / (e^(L/2) + 1) - e^(k/2) Re sum_n F_n exp(-i u_n k) + images,
     u_n = (n + 1/2) h,    h = 2 pi / L,    F_n = (h / pi) cf(u_n - i/2) / (u_n^2 + 1/4)

@@ -1,4 +1,4 @@
-"""What smooth curves leave of residuals, slice by slice.
+"""Residuals of smooth curves, slice by slice.
 
     symbol      meaning                                                 shape
     x           place of a row, ascending within its slice              (n,)

@@ -1,6 +1,6 @@
-"""Whether a model keeps its promises, in sentences its author can act on.
+"""Check that a model satisfies the `Model` protocol, and report what to correct.
 
-What a model promises, one function a promise: what is wrong, in a sentence, or nothing.
+One function per property; each returns what is wrong, or None.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What models with a compiled kernel and a NumPy twin share: the choice between the two, and rows made into prices."""
+"""Shared by models with a compiled kernel and a NumPy twin: the choice of the kernel, and prices from its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters that belong to an expiry: one set a smile, or one number a knot of the term structure.
+"""Parameters that belong to an expiry: one set per smile, or one number per knot of the term structure.
 
 A model of smiles has ``expiries="quoted"``: ``calibrate`` then replaces it by those of its quotes, so that a book
 without an expiry has no parameters for it. Their names carry the expiry in years, as in ``alpha[0.25]``.

@@ -1,4 +1,4 @@
-"""The promise every model makes: parameters and contracts in, prices and sensitivities out."""
+"""The `Model` protocol: parameters and contracts in, prices and sensitivities out."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Theta = Mapping[str, float] | ArrayLike
 
 @dataclass(frozen=True, eq=False)
 class ParameterSpace:
-    """Where a model's parameters live. Always by name: four libraries use four orders.
+    """The parameters of a model, always by name: four libraries use four orders.
 
-    ``lower`` and ``upper`` are the bounds of a calibration, ``starts`` its canonical starting points (one a row).
+    ``lower`` and ``upper`` are the bounds of a calibration, ``starts`` its canonical starting points (one per row).
     ``edges`` names the parameters at whose lower bound the model itself ends, such as a variance of zero: there is
     nothing beyond, so a search that ends there has found its optimum. ``more_starts`` are tried too if the canonical
     ones lead to a fit far worse than smooth curves through the expiries. ``is_curve`` is true for parameters of a curve

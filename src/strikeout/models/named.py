@@ -1,4 +1,4 @@
-"""The models that come along, by the names people type."""
+"""The built-in models by name."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def model_named(name: str) -> Model:
 
 
 def described(model: Model) -> dict[str, Any] | None:
-    """Return the name of a model that comes along and how it was made, as plain values that ``remade`` takes; else
+    """Return the name of a built-in model and how it was made, as plain values that ``remade`` takes; else
     None.
 
     Numbers are written as ``float.hex`` does, so that not a bit is lost.
@@ -117,7 +117,7 @@ def remade(plain: Mapping[str, Any]) -> Model:
 
 
 def recognised(name: str, contracts: Any) -> Model | None:
-    """Return a model that comes along, as it comes, whose ``name`` in the form that suits these contracts is this; or
+    """Return a built-in model with its defaults whose ``name`` in the form that suits these contracts is this; or
     None."""
     kind = name.partition("/")[0]
     for key in HOMES:

@@ -20,30 +20,38 @@ Source: "Selective Forgetting in Option Calibration", sections "Sharded recomput
 operator".
 By default sums are floating-point additions in the order of the quotes, as published. With ``exact=True`` they are the
 exact integers of ``strikeout.states``, so that forgetting equals never having added, bit for bit.
+
+The paper's method as it describes it: a loop over quotes, Simpson's rule, central differences, plain floats.
+
+For comparison only. Ridge, start, quadrature and reference are the paper's own. Rows of many quotes are computed at
+once (`cache_of`), except when the loop itself is timed (`retrain_loop`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.calibration.calibrate import calibrate
+from strikeout.calibration.calibration import Step
 from strikeout.errors import UsageError
 from strikeout.kernels.symmetric import solve
 from strikeout.models.model import Model, Theta
 from strikeout.paper import heston
 from strikeout.paper.heston import Heston
-from strikeout.paper.sets import PAPER_START
+from strikeout.paper.heston import Heston as PaperHeston
+from strikeout.paper.sets import PAPER_SETS, PAPER_START
+from strikeout.paper.sets import quotes as paper_quotes
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.normal_equations import PAPER_RIDGE, NormalEquations
-from strikeout.statistics.shards import Shards, one_shard, shards_of
+from strikeout.statistics.shards import Shards, one_shard, shard, shards_of
 from strikeout.statistics.weights import Weighting
 
 Floats = NDArray[np.float64]
@@ -316,3 +324,57 @@ def _solved(cache: Cache, sums: Sums, *, at: Floats | None = None) -> Update:
     start = cache.theta_ref if at is None else at
     theta = start + np.array(solve((H + cache.ridge * np.eye(len(G))).tolist(), G.tolist()))
     return Update(cache.model.parameters.named(theta), theta, H, G)
+
+
+Places = NDArray[np.intp]
+Size = Literal["small", "large"]
+
+SIZES: tuple[Size, Size] = ("small", "large")
+SHARD_DAYS = {"small": 10, "large": 30}  # the paper: "either 10 or 30 days"
+SHORT = 2  # accepted steps of the paper's "short Levenberg-Marquardt loop"; how many is not given
+
+
+def paper_book(size: Size, *, seed: int) -> Quotes:
+    """Return one of the paper's two sets, priced with the paper's quadrature."""
+    return paper_quotes(size, seed=seed, quadrature="paper")
+
+
+def paper_reference(size: Size, *, seed: int, steps: int | None = None) -> Floats:
+    """Return the paper's reference of a set: accepted Levenberg-Marquardt steps from its start, by its pricer.
+
+    Args:
+        steps: how many; all of them if not given.
+    """
+    history = _history(size, seed)
+    return np.array(list(history[-1 if steps is None else min(steps, len(history) - 1)].parameters.values()))
+
+
+@cache
+def _history(size: Size, seed: int) -> tuple[Step, ...]:
+    return calibrate(paper_book(size, seed=seed), paper_model(size), starts=[dict(PAPER_START)]).history
+
+
+def paper_model(size: Size) -> PaperHeston:
+    """Return Heston with the cut-off and the nodes the paper gives for this set."""
+    return PaperHeston(PAPER_SETS[size].u_max, PAPER_SETS[size].nodes)
+
+
+def cache_of(quotes: Quotes, reference: Floats, *, size: Size) -> Cache:
+    """Return the paper's cache of one of its sets, in shards of the days it gives."""
+    shards = shard(quotes, f"day:{SHARD_DAYS[size]}")
+    return Cache(quotes, model=paper_model(size), theta_ref=reference, shards=shards)
+
+
+def retrained(cache: Cache, kept: Places) -> Floats:
+    """``paper.retrain`` from the cached rows: a row depends on its quote alone, so pricing again gives the same."""
+    return solved(cache.theta_ref, np.add.reduce(cache.psi[kept], axis=0), np.add.reduce(cache.u[kept], axis=0))
+
+
+def retrain_loop(quotes: Quotes, reference: Floats, *, size: Size) -> Floats:
+    """Take one Gauss-Newton step from raw quotes by the paper's loop: 11 integrals of 2 (N_u + 1) points per quote."""
+    return retrain(Cache(quotes, model=paper_model(size), theta_ref=reference), loop=True).theta
+
+
+def solved(reference: Floats, H: Floats, G: Floats) -> Floats:
+    """Return the reference and one step with the paper's ridge."""
+    return np.asarray(reference + np.array(solve((H + PAPER_RIDGE * np.eye(len(G))).tolist(), G.tolist())))

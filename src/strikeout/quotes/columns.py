@@ -500,5 +500,5 @@ def quotient(column: pl.Series, by: float) -> pl.Series:
 
 
 def label_name(role_or_name: Any) -> str:
-    """Return the name a column goes by among the labels."""
+    """Return the name of a column among the labels."""
     return LABEL_NAMES.get(str(role_or_name), str(role_or_name))

@@ -152,12 +152,12 @@ Facts = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a canonical column comes from: the vendor's column (or the names it goes by), and what is done to it.
+    """The source of a canonical column: the vendor's column (or its names), and how it is converted.
 
     ``divide``: by this, 1000 for thousandths and 100 for percent. ``format``: of dates, as strptime has it, or epoch-s,
-    -ms, -us, -ns. ``sentinels``: numbers that stand for nothing. ``values``: what the vendor's words mean. ``drop``:
-    characters that are no part of the number. ``before``: the column counts days back from that canonical column.
-    ``extract``: a regular expression whose first group is the value. ``unless``: left alone where these canonical
+    -ms, -us, -ns. ``sentinels``: numbers that mean an empty cell. ``values``: what the vendor's words mean. ``drop``:
+    characters to remove from the number. ``before``: the column counts days back from that canonical column.
+    ``extract``: a regular expression whose first group is the value. ``unless``: not used if these canonical
     columns have values.
     """
 
@@ -350,7 +350,7 @@ def match(header: Iterable[str], profiles: Mapping[str, Profile] | None = None) 
 
 
 def missing(profile: Profile, names: set[str]) -> list[str]:
-    """Return the columns this profile asks for that are not among these names, in the order of the profile's header."""
+    """Return the columns this profile needs that are not among these names, in the order of the profile's header."""
     absent = [ways[0] for ways in profile.needs if not names.intersection(ways)]
     order = [plain(name) for name in profile.header]
     return sorted(absent, key=lambda name: (order.index(name) if name in order else len(order), name))

@@ -41,8 +41,8 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.selection import select
 from strikeout.quotes.writing import replace_file
 from strikeout.scale.lake import Lake
-from strikeout.statistics.footprinting import footprints_of, normal_equations_of
 from strikeout.statistics.groups import Groups, column_of, groups_of
+from strikeout.statistics.linearize import footprints_of, normal_equations_of
 from strikeout.statistics.moments import Basis, Moments, moments_by_group, moments_of
 from strikeout.statistics.normal_equations import NormalEquations, Schema, schema_of
 from strikeout.statistics.system import WHOLE, Group, System

@@ -30,7 +30,7 @@ class Role(StrEnum):
 
 
 class Action(StrEnum):
-    """What a route does, as far as permission goes."""
+    """What a route does, for permissions."""
 
     READ = "read"  # books, quotes, influence, plans: nothing is changed
     VERIFY = "verify"  # certificates, evidence and the check of a whole book

@@ -1,4 +1,4 @@
-"""What each quote leaves behind at a reference: one row of integers a quote, by name."""
+"""Footprints: one row of integers per quote at a reference, by id."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Footprints:
-    """One row of integers a quote: ``rint(sqrt(w) (J_1 .. J_p, r) * 2^exponents)`` at the schema's reference.
+    """One row of integers per quote: ``rint(sqrt(w) (J_1 .. J_p, r) * 2^exponents)`` at the schema's reference.
 
     In the order of the quotes; read-only. They are data: a quote can be rebuilt from its footprint.
 

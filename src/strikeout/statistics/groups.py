@@ -1,4 +1,4 @@
-"""Quotes in groups: one by one, or by what their labels share.
+"""Groups of quotes: one per quote, or one per label.
 
 Covariance of estimates whose errors agree within clusters: one day, one expiry, one source.
 

@@ -1,4 +1,4 @@
-"""How a residual is charged: squared, or less than its square beyond a threshold (Huber, soft-L1, Cauchy, Tukey).
+"""Losses: a residual is charged its square, or less than its square beyond a threshold (Huber, soft-L1, Cauchy, Tukey).
 
 A loss sees weighted residuals ``e = sqrt(w) r`` and gives arrays: what they cost (rho, scaled so that a small
 residual costs e^2), how they pull (psi = rho'/2), how they stiffen (psi') and their weight in iteratively reweighted

@@ -1,4 +1,4 @@
-"""What quotes leave behind whatever the model and its parameters: exact moments that add and subtract.
+"""Exact moments of quotes, which do not depend on a model or its parameters; they add and subtract.
 
     symbol  meaning
     s, w    discount * forward of a quote; its weight

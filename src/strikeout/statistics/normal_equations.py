@@ -1,4 +1,4 @@
-"""What quotes leave behind at a reference, as exact integers: add them, take them away, nothing is left.
+"""Normal equations at a reference as exact integers, which are added and subtracted without rounding.
 
 The grid on which quotes are counted: fixed by the model and the reference, never by a quote.
 """

@@ -1,4 +1,4 @@
-"""What each quote counts for: as given, equally, by price, by vega, by spread, or as the caller gives it.
+"""Weights of quotes: as given, equally, by price, by vega, by spread, or as the caller gives it.
 
 Every rule looks at one quote alone. A weight that looked at the others would carry a struck quote into its neighbours.
 """

@@ -26,12 +26,11 @@ from strikeout.kernels.heston_cf import log_cf
 from strikeout.kernels.symmetric import solve
 from strikeout.models.heston import Heston
 from strikeout.paper import heston as paper_scheme
+from strikeout.paper.cache import solved
 from strikeout.paper.experiments.measuring import Slope, slope_of, timed
-from strikeout.paper.method import solved
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.footprinting import footprints_of
-from strikeout.statistics.linearize import linearize
+from strikeout.statistics.linearize import footprints_of, linearize
 from strikeout.statistics.objective import objective_of
 from strikeout.statistics.shards import Shards, shard_states
 from strikeout.statistics.system import FootprintBlocks

@@ -27,9 +27,8 @@ from strikeout.models.model import Model
 from strikeout.paper.cache import Cache, fast
 from strikeout.paper.experiments.measuring import Slope, slope_of
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.linearization import Linearization
-from strikeout.statistics.linearize import linearize, rows
+from strikeout.statistics.linearize import footprints_of, linearize, rows
 from strikeout.statistics.losses import TUNING, Huber
 from strikeout.statistics.normal_equations import PAPER_RIDGE
 from strikeout.statistics.objective import objective_of

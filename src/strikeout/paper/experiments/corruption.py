@@ -18,8 +18,7 @@ from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import ParameterError
 from strikeout.forgetting.forget import forget
-from strikeout.forgetting.paper_variants import paper_step
-from strikeout.forgetting.recompute import refine
+from strikeout.forgetting.recompute import paper_step, refine
 from strikeout.models.heston import Heston
 from strikeout.paper.cache import Cache, fast, relinearize, retrain
 from strikeout.paper.experiments.computing_back import GOOD, Rebuilt, rebuilt

@@ -13,14 +13,13 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.recompute import recompute, recompute_shards, restep
 from strikeout.models.heston import Heston
-from strikeout.paper import method as paper_method
-from strikeout.paper.cache import Cache
+from strikeout.paper import cache as paper_method
+from strikeout.paper.cache import SHARD_DAYS, SHORT, SIZES, Cache, Size
 from strikeout.paper.cache import fast as paper_fast
 from strikeout.paper.cache import recompute as paper_recompute
 from strikeout.paper.experiments.report import Column, Finding, Picture, Progress, Scale, Section, Table
-from strikeout.paper.method import SHARD_DAYS, SHORT, SIZES, Size
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.normal_equations import PAPER_RIDGE
 from strikeout.statistics.shards import Shards, shard, shard_states
 from strikeout.statistics.system import FootprintBlocks

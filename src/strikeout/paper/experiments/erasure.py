@@ -18,8 +18,7 @@ from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import ParameterError, RefusedError
 from strikeout.forgetting.forget import forget
-from strikeout.forgetting.paper_variants import paper_step
-from strikeout.forgetting.recompute import restep
+from strikeout.forgetting.recompute import paper_step, restep
 from strikeout.kernels.symmetric import inverse
 from strikeout.models.heston import Heston
 from strikeout.paper.experiments.computing_back import (
@@ -32,7 +31,7 @@ from strikeout.paper.experiments.computing_back import (
 from strikeout.paper.experiments.report import Column, Finding, Progress, Scale, Section, Table
 from strikeout.paper.sets import quotes as paper_quotes
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.linearize import footprints_of
 from strikeout.synthetic.heston_quotes import panel_quotes
 from strikeout.text import many
 

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from strikeout.forgetting.recompute import recompute, restep
 from strikeout.kernels import exact
 from strikeout.models.heston import Heston
-from strikeout.paper import method as paper_method
+from strikeout.paper import cache as paper_method
+from strikeout.paper.cache import SHARD_DAYS, SIZES, Size
 from strikeout.paper.cache import fast as fast_operator
 from strikeout.paper.experiments.measuring import timed, timed_in_turn
 from strikeout.paper.experiments.report import Column, Finding, Picture, Progress, Scale, Section, Table, time_text
-from strikeout.paper.method import SHARD_DAYS, SIZES, Size
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations, Schema
 from strikeout.statistics.shards import Shards, shard, shard_states
 

@@ -87,7 +87,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers with their units. One that is not ``is_shown`` goes into the files but not onto the page."""
+    """Numbers with their units. One that is not ``is_shown`` is written to the files but not to the page."""
 
     caption: str
     columns: tuple[Column, ...]

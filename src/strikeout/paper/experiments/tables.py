@@ -17,15 +17,14 @@ from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.recompute import recompute, restep
 from strikeout.kernels import exact
 from strikeout.models.heston import Heston
-from strikeout.paper import method as paper_method
-from strikeout.paper.cache import Cache, fast
+from strikeout.paper import cache as paper_method
+from strikeout.paper.cache import SHARD_DAYS, SHORT, Cache, Size, fast
 from strikeout.paper.cache import fast as paper_fast
 from strikeout.paper.experiments.complexity import numpy_restep
 from strikeout.paper.experiments.measuring import Times, timed
 from strikeout.paper.experiments.report import Column, Finding, Picture, Progress, Scale, Section, Table, time_text
-from strikeout.paper.method import SHARD_DAYS, SHORT, Size
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.shards import shard, shard_states
 from strikeout.statistics.system import FootprintBlocks
 

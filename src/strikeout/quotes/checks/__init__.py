@@ -1,1 +1,1 @@
-"""The rules quotes are held to: what each is for, how strict it is, and one small function a rule."""
+"""Rules for quotes: their catalogue, how strict they are, and one function per rule."""
