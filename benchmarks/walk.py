@@ -6,6 +6,7 @@ apply 94 and 490, verify 84 and 418, erase 52 and 256.
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import tempfile
@@ -31,22 +32,27 @@ COMMANDS = (
 def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every benchmark takes both
     """Run each command once on 540 quotes and count."""
     facts: dict[str, float | str] = {}
-    before = Path.cwd()
+    for command, seen in walks().items():
+        facts[command] = f"{len({file for file, _ in seen})} files, {len(seen)} functions"
+    return Result("walk", is_quick, (), facts)
+
+
+def walks() -> dict[str, frozenset[tuple[str, str]]]:
+    """Run each command once; return the functions of strikeout it calls, as file (from src/strikeout) and name."""
+    found, before = {}, Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
             so.write_quotes(so.paper.quotes("small"), "small.csv")
             _traced("init b.book")
             for command in COMMANDS:
-                files, functions = _traced(command)
-                facts[command.split()[0]] = f"{files} files, {functions} functions"
+                found[command.split()[0]] = _traced(command)
         finally:
             os.chdir(before)
-    return Result("walk", is_quick, (), facts)
+    return found
 
 
-def _traced(command: str) -> tuple[int, int]:
-    """Files and functions of strikeout that one command calls."""
+def _traced(command: str) -> frozenset[tuple[str, str]]:
     import shlex
 
     from click.testing import CliRunner
@@ -57,8 +63,9 @@ def _traced(command: str) -> tuple[int, int]:
 
     def look(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(SOURCE) and code.co_name != "<module>":
-            seen.add((code.co_filename, code.co_qualname))
+        # Bodies of modules and classes run when they are imported: they are not functions.
+        if event == "call" and code.co_filename.startswith(SOURCE) and code.co_flags & inspect.CO_OPTIMIZED:
+            seen.add((code.co_filename.removeprefix(SOURCE + os.sep), code.co_qualname))
 
     sys.setprofile(look)
     try:
@@ -67,5 +74,4 @@ def _traced(command: str) -> tuple[int, int]:
         sys.setprofile(None)
     if done.exit_code != 0:
         raise RuntimeError(f"strikeout {command} ended with {done.exit_code}: {done.output}")
-    named = {(file, name) for file, name in seen if "<" not in name.rpartition(".")[2]}
-    return len({file for file, _ in named}), len(named)
+    return frozenset((file, name) for file, name in seen if "<" not in name.rpartition(".")[2])
