@@ -50,8 +50,8 @@ class Prior:
     @property
     def sentence(self) -> str:
         """What a date follows from, and the strength."""
-        told = "all dates" if self.kind == SMOOTHED else "its own quotes and earlier dates"
-        return f"{self.kind}: each date follows from {told} by the model's dynamics, strength {self.strength:g}"
+        source = "all dates" if self.kind == SMOOTHED else "its own quotes and earlier dates"
+        return f"{self.kind}: each date follows from {source} by the model's dynamics, strength {self.strength:g}"
 
 
 def refuse_prior(panel: Calibration, what: str) -> None:

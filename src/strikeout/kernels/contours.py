@@ -130,7 +130,7 @@ class Part(NamedTuple):
     kstar: float
     g: float
     decay: float
-    core: float  # nearer to k* than this, second_order the contour cannot help
+    core: float  # closer to k* than this, bending the contour does not help
 
 
 def heston_part(t: float, theta: tuple[float, ...]) -> Part:

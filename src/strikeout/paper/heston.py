@@ -44,6 +44,11 @@ SMALLEST_SCALE = 0.01
 ROWS_AT_ONCE = 256
 
 
+def columns_of(contracts: Contracts) -> tuple[Any, Any, Any, Any, Any]:
+    """Return the columns that `price` takes."""
+    return contracts.forward, contracts.strike, contracts.expiry, contracts.discount, contracts.is_call
+
+
 def price(
     theta: ArrayLike,
     forward: ArrayLike,
@@ -247,16 +252,7 @@ class Heston:
         Raises:
             ParameterError: theta is not a point of the parameter space.
         """
-        return price(
-            self.parameters.vector(theta),
-            contracts.forward,
-            contracts.strike,
-            contracts.expiry,
-            contracts.discount,
-            contracts.is_call,
-            u_max=self.U_max,
-            nodes=self.N_u,
-        )
+        return price(self.parameters.vector(theta), *columns_of(contracts), u_max=self.U_max, nodes=self.N_u)
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
         """Return prices and their central differences: ``(n,)`` and ``(n, 5)``.
@@ -264,14 +260,5 @@ class Heston:
         Raises:
             ParameterError: theta is not a point of the parameter space.
         """
-        return linearize(
-            self.parameters.vector(theta),
-            contracts.forward,
-            contracts.strike,
-            contracts.expiry,
-            contracts.discount,
-            contracts.is_call,
-            u_max=self.U_max,
-            nodes=self.N_u,
-            step=self.step,
-        )
+        at = self.parameters.vector(theta)
+        return linearize(at, *columns_of(contracts), u_max=self.U_max, nodes=self.N_u, step=self.step)

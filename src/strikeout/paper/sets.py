@@ -139,13 +139,5 @@ def spot_path(days: int, *, seed: int, path: Path = "log-euler") -> Floats:
 
 
 def _paper_prices(contracts: Contracts, made: PaperSet) -> Floats:
-    return heston.price(
-        vector_of(TRUTH),
-        contracts.forward,
-        contracts.strike,
-        contracts.expiry,
-        contracts.discount,
-        contracts.is_call,
-        u_max=made.u_max,
-        nodes=made.nodes,
-    )
+    columns = heston.columns_of(contracts)
+    return heston.price(vector_of(TRUTH), *columns, u_max=made.u_max, nodes=made.nodes)
