@@ -347,10 +347,15 @@ def _converted(
         work.with_columns(pl.Series("observed", observed).fill_nan(None)),
         labels.with_columns(
             pl.Series(AMERICAN_MID, np.where(early, mid, nan)).fill_nan(None),
-            pl.Series("exercise", np.where(american, "A", style).tolist(), dtype=pl.String),
+            # Others stay as they are, an empty cell too: the same row in a part without American rows must be equal.
+            pl.when(pl.Series(american)).then(pl.lit("A")).otherwise(_label(labels, "exercise")).alias("exercise"),
         ),
         rules.failures("Q117", role, pl.Series(pays), words),
     )
+
+
+def _label(labels: pl.DataFrame, name: str) -> pl.Expr:
+    return pl.col(name).cast(pl.String) if name in labels.columns else pl.lit(None, pl.String)
 
 
 def _less_dividends(work: pl.DataFrame, paid: pl.Series) -> pl.DataFrame:
