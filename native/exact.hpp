@@ -38,7 +38,7 @@ static inline Wide negative(const Wide& a) {
 }
 
 // sum +- the products of these rows; `pick` chooses rows by number, all of them where it is null.
-inline void accumulate(Wide* state, const int64_t* rows, int64_t count, int width, const int64_t* pick, bool subtract) {
+static inline void accumulate(Wide* state, const int64_t* rows, int64_t count, int width, const int64_t* pick, bool subtract) {
     constexpr int64_t BLOCK = 128;  // rows that stay in the first cache while the sums, one at a time, stay in registers
     const int64_t* at[BLOCK];
     for (int64_t begin = 0; begin < count; begin += BLOCK) {

@@ -13,7 +13,8 @@ struct SliceLayout {
     template <class Sink>
     static void run(Space& space, const Book& book, int64_t j, const Heston& m, const Sink& sink) {
         const int64_t first = book.offsets[j];
-        run_slice(space, book.expiries[j], book.k + first, book.offsets[j + 1] - first, first, m, sink);
+        run_slice(space, book.expiries[j], book.k + first, book.offsets[j + 1] - first, first, m, sink,
+                  kept_slice(book.kept, book.expiries[j]));
     }
 };
 struct PanelLayout {
@@ -70,11 +71,39 @@ static bool sums(const Book& book, const Make& sink, double* out, int threads) {
     return sound;
 }
 
-bool heston_rows(const Book& book, double* out, int threads) {
+// The book with what is kept at its theta, for one thread at a time; else without.
+class Lent {
+    Book lent;
+
+   public:
+    Lent(const Book& book, int threads) : lent(book) {
+        if (lent.kept == nullptr) return;
+        if (threads > 1 || lent.kept->is_used.test_and_set()) {
+            lent.kept = nullptr;
+            return;
+        }
+        if (!lent.kept->has_theta) std::memcpy(lent.kept->theta, book.theta, sizeof lent.kept->theta), lent.kept->has_theta = true;
+        if (std::memcmp(lent.kept->theta, book.theta, sizeof lent.kept->theta) == 0) return;
+        lent.kept->is_used.clear();
+        lent.kept = nullptr;
+    }
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+    ~Lent() {
+        if (lent.kept != nullptr) lent.kept->is_used.clear();
+    }
+    const Book& book() const { return lent; }
+};
+
+bool heston_rows(const Book& given, double* out, int threads) {
+    const Lent lent(given, threads);
+    const Book& book = lent.book();
     return book.t == nullptr ? rows<SliceLayout>(book, out, threads) : rows<PanelLayout>(book, out, threads);
 }
 
-bool heston_sums(const Book& book, const double* scale, const double* target, double* out, int threads) {
+bool heston_sums(const Book& given, const double* scale, const double* target, double* out, int threads) {
+    const Lent lent(given, threads);
+    const Book& book = lent.book();
     auto sink = [&](vd* sum) { return Sums{scale, target, sum}; };
     return book.t == nullptr ? sums<SliceLayout, Sums>(book, sink, out, threads)
                              : sums<PanelLayout, Sums>(book, sink, out, threads);

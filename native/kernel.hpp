@@ -1,8 +1,32 @@
 // What the module calls; one namespace for each instruction set, the same bits from all of them.
 #pragma once
+#include <atomic>
 #include <cstdint>
 
 #include "black_arrays.hpp"
+
+// Polynomials of cells at one theta, kept from book to book: the books of a fleet have their starts and many expiries in common,
+// and a cell depends on nothing else. One that was kept has the bits of one that is found again. Plain data: code for it is in
+// slices.hpp, in the namespace of each build.
+struct KeptCell {
+    double centre;
+    int top;
+    double a[16 * 8];
+};
+struct KeptSlice {
+    static constexpr int MOST = 24;
+    double expiry;
+    int count;
+    KeptCell cell[MOST];
+};
+struct Kept {
+    static constexpr int MOST = 32;
+    std::atomic_flag is_used = ATOMIC_FLAG_INIT;
+    bool has_theta = false;
+    double theta[5];
+    int count = 0;
+    KeptSlice slice[MOST];
+};
 
 // Strikes in parts: part j holds k[offsets[j]] .. k[offsets[j + 1] - 1], ascending.
 //   slices: expiries[j] is the expiry of all of them, k = ln(K / F), t is null;
@@ -12,6 +36,7 @@ struct Book {
     const int64_t* offsets;
     int64_t parts;
     double half;
+    Kept* kept;  // of slices; null if nothing is kept
 };
 
 // The terms of one slice on the line Im z = -1/2, and what they are good for: see line.hpp.

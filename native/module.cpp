@@ -74,11 +74,11 @@ class Strikes {
             if (offsets[j + 1] < offsets[j]) throw std::invalid_argument("offsets must not fall");
     }
     size_t size() const { return k.size(); }
-    Book at(const Doubles& theta, size_t parameters = HESTON) const {
+    Book at(const Doubles& theta, size_t parameters = HESTON, Kept* kept = nullptr) const {
         if (theta.size() != parameters)
             throw std::invalid_argument("shapes do not fit together: theta is " + std::to_string(parameters) + " numbers");
         return {theta.data(),   expiries.data(), k.data(), t ? t->data() : nullptr, offsets.data(),
-                static_cast<int64_t>(expiries.size()), half};
+                static_cast<int64_t>(expiries.size()), half, kept};
     }
 };
 
@@ -103,17 +103,18 @@ static Rows owned(std::unique_ptr<double[]> rows, size_t functions, size_t n) {
 
 // Values and derivatives of a book: one row a function, one column a strike.
 template <class Kernel>
-static Rows rows_of(const Kernel& kernel, size_t parameters, const Strikes& strikes, nb::handle theta, int threads) {
+static Rows rows_of(const Kernel& kernel, size_t parameters, const Strikes& strikes, nb::handle theta, int threads,
+                    Kept* kept = nullptr) {
     const Doubles at(theta);
-    const Book book = strikes.at(at, parameters);
+    const Book book = strikes.at(at, parameters, kept);
     std::unique_ptr<double[]> out(new double[(1 + parameters) * strikes.size() + 1]);
     run([&] { return kernel(book, out.get(), threads); });
     return owned(std::move(out), 1 + parameters, strikes.size());
 }
 
 static Rows heston_rows(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle t, double half,
-                        int threads) {
-    return rows_of(DISPATCH(heston_rows), HESTON, Strikes(expiries, offsets, k, t, half), theta, threads);
+                        int threads, Kept* kept) {
+    return rows_of(DISPATCH(heston_rows), HESTON, Strikes(expiries, offsets, k, t, half), theta, threads, kept);
 }
 
 static Rows bates_rows(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, int threads) {
@@ -158,9 +159,9 @@ class HestonSums {
         if (scale.size() != strikes.size() || target.size() != strikes.size())
             throw std::invalid_argument("scale and target must be as long as k");
     }
-    void at(nb::handle theta, nb::handle out) {
+    void at(nb::handle theta, nb::handle out, Kept* kept) {
         const Doubles at(theta);
-        const Book book = strikes.at(at);
+        const Book book = strikes.at(at, HESTON, kept);
         const Result result(out, SUMS);
         run([&] { return DISPATCH(heston_sums)(book, scale.data(), target.data(), result.data(), threads); });
     }
@@ -232,8 +233,9 @@ NB_MODULE(_native, m) {
     bind_smooth_curves(m);
     bind_sorting(m);
     bind_symmetric(m);
+    nb::class_<Kept>(m, "HestonKept").def(nb::init<>());
     m.def("heston_rows", &heston_rows, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
-          nb::arg("t").none(), nb::arg("half"), nb::arg("threads"));
+          nb::arg("t").none(), nb::arg("half"), nb::arg("threads"), nb::arg("kept").none() = nb::none());
     m.def("bates_rows", &bates_rows, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
           nb::arg("threads"));
     m.def("double_heston_rows", &double_heston_rows, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
@@ -246,7 +248,7 @@ NB_MODULE(_native, m) {
         .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, double, nb::handle, nb::handle, int>(),
              nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"), nb::arg("t").none(), nb::arg("half"), nb::arg("scale"),
              nb::arg("target"), nb::arg("threads"))
-        .def("at", &HestonSums::at, nb::arg("theta"), nb::arg("out"));
+        .def("at", &HestonSums::at, nb::arg("theta"), nb::arg("out"), nb::arg("kept").none() = nb::none());
     m.def("heston_weighed", &heston_weighed, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
           nb::arg("quadratic"), nb::arg("linear"), nb::arg("centre"), nb::arg("out"));
     m.def("instructions", [] { return NAMES[static_cast<int>(instructions)]; });

@@ -1,8 +1,11 @@
 // One pass over a slice: find the cell of each run of strikes, expand its polynomials, evaluate.
 #pragma once
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 #include "heston.hpp"
+#include "kernel.hpp"
 
 namespace STRIKEOUT_BUILD {
 
@@ -113,6 +116,33 @@ struct Weighed {  // with d = value - centre: the sums of quadratic J J', (linea
     }
 };
 
+INLINE bool read_kept(const KeptSlice& kept, double centre, Polynomials<Heston::FUNCTIONS>& out) {
+    for (int n = 0; n < kept.count; n++)
+        if (kept.cell[n].centre == centre) {
+            std::memcpy(out.a, kept.cell[n].a, sizeof out.a);
+            out.top = kept.cell[n].top;
+            return true;
+        }
+    return false;
+}
+INLINE void keep(KeptSlice& kept, double centre, const Polynomials<Heston::FUNCTIONS>& from) {
+    static_assert(sizeof from.a == sizeof kept.cell[0].a, "a cell has as many numbers as are kept");
+    if (centre != centre || kept.count == KeptSlice::MOST) return;
+    KeptCell& cell = kept.cell[kept.count++];
+    cell.centre = centre, cell.top = from.top;
+    std::memcpy(cell.a, from.a, sizeof cell.a);
+}
+// The slice of an expiry; if there is no room for another one, all begin anew.
+INLINE KeptSlice* kept_slice(Kept* kept, double expiry) {
+    if (kept == nullptr) return nullptr;
+    for (int n = 0; n < kept->count; n++)
+        if (kept->slice[n].expiry == expiry) return &kept->slice[n];
+    if (kept->count == Kept::MOST) kept->count = 0;
+    KeptSlice& slice = kept->slice[kept->count++];
+    slice.expiry = expiry, slice.count = 0;
+    return &slice;
+}
+
 template <class Law>
 struct WorkspaceOf {
     Terms<Law::FUNCTIONS> terms;
@@ -132,7 +162,8 @@ INLINE double nearest_end(const double* k, int64_t stop, const Grid& grid, int g
 
 // The strikes of one expiry, ascending; the sink knows them as first, first + 1, ...
 template <class Law, class Sink>
-void run_slice(WorkspaceOf<Law>& w, double T, const double* k, int64_t count, int64_t first, const Law& m, const Sink& sink) {
+void run_slice(WorkspaceOf<Law>& w, double T, const double* k, int64_t count, int64_t first, const Law& m, const Sink& sink,
+               KeptSlice* kept = nullptr) {
     constexpr int FUNCTIONS = Law::FUNCTIONS;
     Slice s = slice_of(T, m);
     int64_t i = 0, stop = count;
@@ -149,12 +180,18 @@ void run_slice(WorkspaceOf<Law>& w, double T, const double* k, int64_t count, in
                 continue;
             }
         }
-        if (its_group != group) {
-            group = its_group, w.powers.unit = 0.0;
-            contour(w.terms, s, group, m, Law::HAS_KINK ? nearest_end(k + i, stop - i, s.grid, group) : 0.0);
-        }
         const Cell cell = cell_at(k[i], s.grid);
-        w.polynomials.expand(w.terms, w.powers, cell.centre - s.shift, cell.half, cell.unit);
+        bool is_known = false;
+        if constexpr (std::is_same_v<Law, Heston>) is_known = kept != nullptr && read_kept(*kept, cell.centre, w.polynomials);
+        if (!is_known) {
+            if (its_group != group) {
+                group = its_group, w.powers.unit = 0.0;
+                contour(w.terms, s, group, m, Law::HAS_KINK ? nearest_end(k + i, stop - i, s.grid, group) : 0.0);
+            }
+            w.polynomials.expand(w.terms, w.powers, cell.centre - s.shift, cell.half, cell.unit);
+            if constexpr (std::is_same_v<Law, Heston>)
+                if (kept != nullptr) keep(*kept, cell.centre, w.polynomials);
+        }
         const double scale = 1.0 / cell.half;
         vd x[FUNCTIONS], y[FUNCTIONS];
         auto slopes = [&](int64_t at, int count) {

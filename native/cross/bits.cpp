@@ -168,7 +168,7 @@ static bool heston(const char* name, bool panels) {
     for (size_t i = 0; i < n; i++) scale[i] = draw.between(0.5, 2.0), target[i] = draw.between(0.0, 0.2);
     for (const auto& theta : thetas) {
         const Book at = {theta, made.expiries.data(), made.k.data(), panels ? made.t.data() : nullptr, made.offsets.data(),
-                         static_cast<int64_t>(made.expiries.size()), 0.125};
+                         static_cast<int64_t>(made.expiries.size()), 0.125, nullptr};
         Doubles out(6 * n);
         sound = STRIKEOUT_BUILD::heston_rows(at, out.data(), 2) && sound;
         rows.insert(rows.end(), out.begin(), out.end());
@@ -191,7 +191,7 @@ static bool fourier(const Erfcx& erfcx) {
     const Made made = book(false);
     const size_t n = made.k.size();
     const auto at = [&](const double* theta) {
-        return Book{theta, made.expiries.data(), made.k.data(), nullptr, made.offsets.data(), static_cast<int64_t>(made.expiries.size()), 0.0};
+        return Book{theta, made.expiries.data(), made.k.data(), nullptr, made.offsets.data(), static_cast<int64_t>(made.expiries.size()), 0.0, nullptr};
     };
     const double bates[] = {2.0, 0.04, 0.4, -0.5, 0.05, 1.5, -0.1, 0.08};
     const double both[] = {1.0, 0.03, 0.3, -0.7, 0.03, 6.0, 0.03, 0.8, -0.4, 0.04};

@@ -259,3 +259,28 @@ def test_no_numbers_are_too_absurd_for_an_answer(expiries, kernel):
         assert price.shape == (3,)
         assert jacobian.shape == (3, 5)
         assert model.accumulate(theta, book, np.ones(3), np.ones(3)).shape == (21,)
+
+
+@needs_native
+def test_polynomials_kept_from_book_to_book_have_the_bits_of_those_found_again():
+    module, start = compiled.native(), Heston().parameters.starts[1]
+    kept, rng = module.HestonKept(), np.random.default_rng(8)
+    for turn in range(60):  # more expiries than are kept, and some again
+        T = np.sort(rng.choice(np.arange(1, 60) / 24.0, 4, replace=False))
+        k = np.sort(rng.normal(0.0, 0.4 if turn % 2 else 3.0, (4, 25)), axis=1).ravel()
+        book = (T, np.arange(5) * 25, k, None, 0.0)
+        alone, again = np.empty(21), np.empty(21)
+        ones = np.ones(100)
+        assert module.heston_rows(start, *book, 1, kept).tobytes() == module.heston_rows(start, *book, 1).tobytes()
+        module.HestonSums(*book, ones, ones, 1).at(start, alone)
+        module.HestonSums(*book, ones, ones, 1).at(start, again, kept)
+        assert alone.tobytes() == again.tobytes()
+
+
+@needs_native
+def test_what_is_kept_belongs_to_one_theta():
+    module, (one, two, *_) = compiled.native(), Heston().parameters.starts
+    kept, book = module.HestonKept(), (np.array([0.5]), np.array([0, 3]), np.array([-0.1, 0.0, 0.2]), None, 0.0, 1)
+    for theta in (one, two, one):
+        assert module.heston_rows(theta, *book, kept).tobytes() == module.heston_rows(theta, *book).tobytes()
+    assert (module.heston_rows(one, *book, kept) != module.heston_rows(two, *book, kept)).any()

@@ -1,6 +1,9 @@
 from numpy import bool_, complex128, float64, int32, int64, intp, uint64
 from numpy.typing import NDArray
 
+class HestonKept:
+    def __init__(self) -> None: ...
+
 def heston_rows(
     theta: NDArray[float64],
     expiries: NDArray[float64],
@@ -9,6 +12,7 @@ def heston_rows(
     t: NDArray[float64] | None,
     half: float,
     threads: int,
+    kept: HestonKept | None = None,
 ) -> NDArray[float64]: ...
 
 class HestonSums:
@@ -23,7 +27,7 @@ class HestonSums:
         target: NDArray[float64],
         threads: int,
     ) -> None: ...
-    def at(self, theta: NDArray[float64], out: NDArray[float64]) -> None: ...
+    def at(self, theta: NDArray[float64], out: NDArray[float64], kept: HestonKept | None = None) -> None: ...
 
 def heston_weighed(
     theta: NDArray[float64],

@@ -8,6 +8,8 @@ sigma, rho, v0), see heston_cf.py. Sums over a book lead a search: those of the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +31,21 @@ def threads_for(part: Parts) -> int:
     return 1 if part.k.size + EXPIRY * expiries < WORTH_THREADS else threads()
 
 
-def rows(kernel: str, theta: Floats, part: Parts) -> Floats:
-    """Return out-of-the-money value over the discounted forward, and its five derivatives: ``(6, n)``."""
+@lru_cache(maxsize=8)
+def kept_at(theta: bytes) -> Any:  # noqa: ARG001 - its key
+    """Return where the compiled kernel keeps polynomials at one theta from book to book: no bit depends on it."""
+    return compiled().HestonKept()
+
+
+def rows(kernel: str, theta: Floats, part: Parts, kept: Any = None) -> Floats:
+    """Return out-of-the-money value over the discounted forward, and its five derivatives: ``(6, n)``.
+
+    Args:
+        kept: as ``kept_at`` returns it, for a theta that many books are asked for.
+    """
     if kernel == "numpy":
         return heston_twin.rows(theta, part)
-    found: Floats = compiled().heston_rows(theta, *part, threads_for(part))
+    found: Floats = compiled().heston_rows(theta, *part, threads_for(part), kept)
     return found
 
 
@@ -44,21 +56,22 @@ def values(kernel: str, theta: Floats, part: Parts) -> Floats:
     return value
 
 
-def accumulator(kernel: str, part: Parts, scale: Floats, target: Floats) -> Callable[[Floats], Floats]:
+def accumulator(kernel: str, part: Parts, scale: Floats, target: Floats) -> Callable[..., Floats]:
     """From theta to the 21 sums of ``a a'``, ``a = (scale * derivatives, target - scale * value)``.
 
     The upper triangle, row by row. The order of summation follows from the strikes alone, not from threads, batches or
-    what was asked for before.
+    what was asked for before. A second argument is what ``kept_at`` returns.
     """
     if kernel == "numpy":
         if part.t is None:
-            return fourier_series.Sums(part, scale, target)
-        return lambda theta: fourier_series.sums_of_rows(heston_twin.rows(theta, part), scale, target)
+            sums = fourier_series.Sums(part, scale, target)
+            return lambda theta, _=None: sums(theta)
+        return lambda theta, _=None: fourier_series.sums_of_rows(heston_twin.rows(theta, part), scale, target)
     at = compiled().HestonSums(*part, scale, target, threads_for(part)).at
 
-    def found(theta: Floats) -> Floats:
+    def found(theta: Floats, kept: Any = None) -> Floats:
         total = np.empty(21)
-        at(theta, total)
+        at(theta, total, kept)
         return total
 
     return found

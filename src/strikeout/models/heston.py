@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +42,7 @@ SPACE = ParameterSpace(
     # Slow and gentle ones, for what the brisk ones miss, and one brisker than all of them.
     more_starts=np.array([[0.5, 0.05, 0.3, -0.5, 0.1], [0.2, 0.1, 0.2, 0.0, 0.1], [30.0, 0.05, 5.0, -0.5, 0.1]]),
 )
+STARTS = frozenset(row.tobytes() for row in SPACE.starts)
 # For models with something else to bend short smiles, jumps or a second variance, and for the paper's scheme, which
 # does not resolve such densities: without the far end at which variance acts like jumps.
 SLOWER = replace(
@@ -119,7 +120,9 @@ class Heston:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
         """
         layout = self._layout(contracts)
-        return linearized(kernel_of.rows(self.kernel, self._vector(theta), layout.parts), layout, contracts)
+        vector = self._vector(theta)
+        rows = kernel_of.rows(self.kernel, vector, layout.parts, self._kept(vector))
+        return linearized(rows, layout, contracts)
 
     def accumulate(self, theta: Theta, contracts: Contracts, observed: ArrayLike, weight: ArrayLike) -> Floats:
         """Return a whole Gauss-Newton pass in one go: the sums of ``w a a'`` with ``a = (J_1 .. J_5, observed -
@@ -143,7 +146,17 @@ class Heston:
         """``accumulate_scaled`` of these contracts, for a search that asks for one theta after the other."""
         layout = self._layout(contracts)
         found = kernel_of.accumulator(self.kernel, layout.parts, layout.sorted(scale), layout.sorted(target))
-        return lambda theta: found(self._vector(theta))
+
+        def sums(theta: Theta) -> Floats:
+            vector = self._vector(theta)
+            return found(vector, self._kept(vector))
+
+        return sums
+
+    def _kept(self, vector: Floats) -> Any:
+        """Return what the kernel keeps at a canonical start, where every search of a fleet begins; None elsewhere."""
+        key = vector.tobytes()
+        return kernel_of.kept_at(key) if key in STARTS and self.kernel == "native" else None
 
     def accumulate_weighed(
         self, theta: Theta, nodes: Contracts, quadratic: Floats, linear: Floats, centre: Floats
