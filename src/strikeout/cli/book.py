@@ -291,6 +291,8 @@ def keygen(file: str, as_json: bool) -> int:
     """
     from strikeout.store.keyring import Keyring
 
+    if Path(file).exists():
+        raise UsageError(f"{file}: exists already, and a key is never overwritten. Give another name.", path=file)
     made = Keyring.generate()
     made.create(Path(file))
     if as_json:
