@@ -34,6 +34,7 @@ BENCHMARKS = {
     "reading": ("reading", "a file of a million rows (with --full also ten million) to a book: time and peak memory"),
     "rules": ("rules", "each rule about quotes on a million rows, in seconds of the processor"),
     "book": ("book", "a book in a file: a million quotes imported and calibrated; 27 forgotten, fsync included"),
+    "load": ("load", "readers and writers on twenty books over HTTP, the server killed half-way"),
     "serve": ("serve", "pages of a book of 100,000 quotes: the first chart, a what-if, bytes and requests"),
     "american-market": (
         "american_market",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 import strikeout as so
@@ -194,3 +196,83 @@ def test_an_approval_for_a_reason_that_keeps_results_does_not_cover_one_that_rem
         book.erase(ids=ids, reason="error")
         assert book.verify().holds
         assert None not in book.approvals_of_removals().values()
+
+
+DEEDS = {
+    "calibrate": lambda book: book.calibrate(loss="huber"),
+    "forget": lambda book: book.forget(ids=book.quotes().ids[-2:].tolist()),
+    "restore": lambda book: book.restore(),
+    "import": lambda book: book.import_quotes(so.synthetic.random_quotes(5, maturities=1, seed=3)),
+}
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_an_approval_lapses_when_the_book_moves(path, deed):
+    with of(path, "ann") as ann, of(path, "bob") as bob:
+        early = ann.quotes().ids[:4].tolist()
+        others = ann.quotes().ids[-2:].tolist() if deed == "forget" else ann.quotes().ids[-5:].tolist()
+        if deed in ("forget", "restore"):
+            bob.approve(ann.request("forget", ids=others).number)
+        if deed == "restore":
+            ann.forget(ids=others)
+        asked = ann.request("forget", ids=early)
+        assert bob.approve(asked.number).state == "approved"
+        DEEDS[deed](ann)
+        moved = ann.log()[-1].number
+        late = next(one for one in ann.requests() if one.number == asked.number)
+        assert (late.state, late.moved) == ("lapsed", moved)
+        if deed == "import":
+            ann.calibrate()  # else forget is refused because the calibration is out of date
+        with pytest.raises(RefusedError) as refused:
+            ann.forget(ids=early)
+        assert refused.value.facts["late"] == [asked.number]
+        again = ann.request("forget", ids=early)
+        bob.approve(again.number)
+        assert ann.forget(ids=early).touched > 0
+        assert ann.verify().holds
+
+
+def test_an_approval_outlives_entries_that_change_neither_quotes_nor_results(path, tmp_path):
+    with of(path, "ann") as ann, of(path, "bob") as bob:
+        plan = ann.plan_forget(where=EARLY)
+        asked = ann.request("forget", where=EARLY)
+        bob.approve(asked.number)
+        ann.export(tmp_path / "held.csv")
+        ann.request("erase", where=EARLY)
+        ann.rotate_key()
+        done = ann.forget(where=EARLY)
+        # What was approved is what is done: the same claims about the same parameters.
+        issued = ann.certificate(done.entry)
+        assert issued.rows() == plan.certificate.rows()
+        assert issued.parameters == plan.certificate.parameters
+        assert ann.requests()[0].done == done.entry
+
+
+def test_a_request_expires(path):
+    def at(days):
+        return lambda: datetime.now(UTC) + timedelta(days=days)
+
+    with of(path, "ann") as ann:
+        first, second = (ann.request("forget", ids=[name]).number for name in ann.quotes().ids[:2].tolist())
+        ids = ann.quotes().ids[:1].tolist()
+    with so.Book.open(path, who="bob", clock=at(29)) as bob:
+        assert bob.approve(first).state == "approved"
+    with so.Book.open(path, who="bob", clock=at(31)) as bob:
+        assert [one.state for one in bob.requests()] == ["expired", "expired"]
+        with pytest.raises(RefusedError) as refused:
+            bob.approve(second)
+        assert refused.value.facts["state"] == "expired"
+        with pytest.raises(RefusedError) as refused:
+            bob.forget(ids=ids)
+        assert refused.value.facts["late"] == [first]
+
+
+def test_verify_marks_a_removal_whose_approval_had_lapsed(path):
+    with of(path, "ann") as ann, of(path, "bob") as bob:
+        ids = ann.quotes().ids[:3].tolist()
+        bob.approve(ann.request("forget", ids=ids).number)
+        ann.calibrate(loss="huber")
+        number = ann.status().entries + 1
+        with entered(ann, "forget", touched=ids, counts={"forgotten": 3}) as store:
+            store.strike(ids, entry=number)
+        assert approvals_of(ann.log()) == {number: None}

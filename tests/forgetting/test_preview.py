@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.cli.demo_data import two_feeds, with_bad_days
 from strikeout.errors import RefusedError, UnknownIdError, UsageError
 
 BOOK = so.paper.quotes("small", seed=7)
@@ -43,11 +44,24 @@ def test_a_summary_has_a_line_for_every_parameter_and_ends_with_the_sentence():
 
 def test_a_look_at_what_would_be_refused_says_so_and_does_not_raise():
     look = so.preview(CALIBRATION, where="expiry_days = 60")
-    assert "mean_reversion" in look.refusal.unidentified
     assert isinf(look.error)
     assert "would be refused" in look.sentence
-    with pytest.raises(RefusedError):
+    with pytest.raises(RefusedError) as refused:
         so.forget(CALIBRATION, where="expiry_days = 60")
+    assert type(look.refusal) is type(refused.value)
+    assert look.refusal.facts == refused.value.facts  # it is the refusal of forget itself
+    assert "mean_reversion" in str(look.refusal)
+
+
+def test_a_look_at_a_bad_day_of_the_demo_refuses_nothing_since_forget_does_not():
+    """At the fit to the bad days a parameter looks free; the others determine it."""
+    arrived, _ = with_bad_days(two_feeds(so.paper.quotes("large")))
+    calibration = so.calibrate(arrived, so.Heston())
+    assert calibration.unidentified == ("mean_reversion",)
+    worst = so.influence(calibration, by=["date", "source"]).condition(0)
+    look, done = so.preview(calibration, where=worst), so.forget(calibration, where=worst)
+    assert look.refusal is None
+    assert look.parameters == done.parameters
 
 
 def test_a_look_that_cannot_tell_says_so():

@@ -301,3 +301,27 @@ def test_the_book_page_is_light_and_its_files_are_kept(served):
     assert weight <= 600_000
     assert all("immutable" in each.headers["cache-control"] for each in answers)
     assert page.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("table", ["parameters", "smiles"])
+def test_the_tables_of_what_if_have_twins_that_are_linked(served, table):
+    visitor = browser(served, "reader")
+    page = visitor.get("/what-if", where="strike = 90")
+    links = [unescape(each) for each in re.findall(r'href="([^"]*)"', page.text) if f"/what-if/{table}." in each]
+    csv, records = (visitor.client.get(link) for link in links)
+    assert (csv.status_code, records.status_code) == (200, 200)
+    rows = csv.text.splitlines()[1:]
+    assert len(rows) == len(records.json()) > 0
+    if table == "parameters":
+        assert [row.split(",")[0] for row in rows] == [row["parameter"] for row in records.json()]
+        assert "mean_reversion" in csv.text
+
+
+def test_two_servers_of_a_host_keep_the_sessions_of_a_browser_apart(served, open_desk):
+    with httpx.Client(headers=HTML, timeout=60, follow_redirects=True) as client:
+        first = client.get(f"{open_desk.address}/books/small/import")
+        token = re.findall(r'name="form_token" value="([^"]*)"', first.text)
+        client.post(f"{served.address}/sign-in", data={"token": served.tokens["reader"], "then": "/"})
+        assert len(set(client.cookies)) == 2
+        again = client.get(f"{open_desk.address}/books/small/import")
+        assert re.findall(r'name="form_token" value="([^"]*)"', again.text) == token

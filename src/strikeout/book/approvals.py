@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from numpy.typing import ArrayLike
@@ -18,7 +19,7 @@ from strikeout.book.records import PERSONS, Snapshot, Why, page_of
 from strikeout.book.results import Audit
 from strikeout.book.select import as_kept, check_all, held, refuse_nothing
 from strikeout.errors import RefusedError, UsageError
-from strikeout.store.entry import Entry, Reason
+from strikeout.store.entry import Entry, Reason, utc
 from strikeout.store.ledger import commitment_of
 from strikeout.text import Argument
 
@@ -30,6 +31,10 @@ Asked = Literal["forget", "erase", "one-person"]
 POLICY = "policy"  # what the ledger calls an entry that sets how many persons a removal needs
 REQUESTS = {f"request {what}": what for what in ("forget", "erase", "one-person")}  # entry -> what was asked for
 DECISIONS = {"approve": "approved", "reject": "rejected"}
+# Entries after which the book holds the same quotes and results: an approval outlives them. After any other entry the
+# book is not what the approver saw, and what was approved would give another certificate: the approval has lapsed.
+NEUTRAL = frozenset({*REQUESTS, *DECISIONS, "export", "plot", "report", "residue", "rotate key"})
+EXPIRES = timedelta(days=30)  # after a request, if it is not done by then
 REQUEST_NEEDED = {
     "forget": "forget",
     "roll": "forget",
@@ -58,11 +63,18 @@ class Request:
     decision: str = ""  # approved, rejected, or empty
     by: str = ""
     done: int | None = None  # the entry in which it was done
+    moved: int | None = None  # the entry after the approval that changed the book
+    until: str = ""  # when it expires
+    is_expired: bool = False
 
     @property
     def state(self) -> str:
-        """The outcome: open, approved, rejected or done."""
-        return "done" if self.done is not None else self.decision or "open"
+        """The outcome: open, approved, rejected, done, lapsed (the book moved after the approval) or expired."""
+        if self.done is not None or self.decision == "rejected":
+            return "done" if self.done is not None else self.decision
+        if self.moved is not None:
+            return "lapsed"
+        return "expired" if self.is_expired else self.decision or "open"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -78,6 +90,8 @@ class Request:
             "state": self.state,
             "by": self.by,
             "done": self.done,
+            "moved": self.moved,
+            "until": self.until,
         }
 
 
@@ -126,7 +140,7 @@ def decide(snapshot: Snapshot, verb: str, number: int, reason: Why) -> Request:
     """
     asked = request_at(snapshot, number)
     if asked.state != "open":
-        by = f" by {asked.by}" if asked.by else ""
+        by = f" by {asked.by}" if asked.by else f" since {asked.until}" if asked.is_expired else ""
         raise RefusedError(f"Request {number} is {asked.state} already{by}.", request=number, state=asked.state)
     if _same(asked.who, snapshot.session.who):
         raise RefusedError(
@@ -208,6 +222,8 @@ def require_approval(records: Snapshot, verb: str, names: Sequence[str], reason:
     if any(asked.state == "approved" for asked in same):
         return
     waiting = [str(asked.number) for asked in same if asked.state == "open"]
+    late = [asked for asked in same if asked.state in ("lapsed", "expired")]
+    why_not = "" if not late else f" Request {late[-1].number} {_ending(late[-1])}."
     next_step = (
         f"Request {waiting[-1]} asks for it and waits for another person: strikeout approve BOOK {waiting[-1]}"
         if waiting
@@ -217,14 +233,24 @@ def require_approval(records: Snapshot, verb: str, names: Sequence[str], reason:
     )
     for_reason = " for this reason" if verb == "erase" and reason is not None else ""
     subject = "this change" if verb == POLICY else f"these {len(names):,} quotes"
-    raise RefusedError(
-        f"{verb} needs a second person's approval in this book, and {subject} have none{for_reason}. {next_step}"
+    problem = (
+        f"{verb} needs a second person's approval in this book, and {subject} have none{for_reason}."
         if verb != POLICY
-        else f"One person needs a second person's approval in this book, and {subject} has none. {next_step}",
+        else f"One person needs a second person's approval in this book, and {subject} has none."
+    )
+    raise RefusedError(
+        f"{problem}{why_not} {next_step}",
         count=len(names),
         verb=verb,
         waiting=int(waiting[-1]) if waiting else None,
+        late=[asked.number for asked in late],
     )
+
+
+def _ending(asked: Request) -> str:
+    if asked.state == "lapsed":
+        return f"lapsed with entry {asked.moved}, which changed the book after the approval"
+    return f"expired on {asked.until}"
 
 
 def approvals_of(entries: Sequence[Entry]) -> dict[int, int | None]:
@@ -234,7 +260,7 @@ def approvals_of(entries: Sequence[Entry]) -> dict[int, int | None]:
     """
     found: dict[int, int | None] = {}
     asked: dict[int, Entry] = {}
-    ready: list[tuple[int, Entry]] = []  # approved and not done: the approval, and the request
+    ready: list[tuple[int, Entry]] = []  # approved, and the book has not moved since: the approval, and the request
     persons = 1
     for entry in entries:
         if entry.what in REQUESTS:
@@ -247,10 +273,11 @@ def approvals_of(entries: Sequence[Entry]) -> dict[int, int | None]:
         elif persons == 2 and _needs_approval(entry):
             what = REQUEST_NEEDED[entry.what]
             wanted = what, entry.touched, _is_about_data(what, entry.why)
-            match = next((pair for pair in ready if _asked_for(pair[1]) == wanted), None)
-            found[entry.number] = None if match is None else match[0]
-            if match is not None:
-                ready.remove(match)
+            in_time = (pair for pair in ready if datetime.fromisoformat(entry.at) <= _end(pair[1]))
+            match = next((number for number, by in in_time if _asked_for(by) == wanted), None)
+            found[entry.number] = match
+        if entry.what not in NEUTRAL:
+            ready.clear()
         persons = entry.counts.get(PERSONS, persons)
     return found
 
@@ -291,10 +318,13 @@ def _names(records: Snapshot, what: str, *, ids: ArrayLike | None, where: str | 
 def _found(records: Snapshot, entry: Entry, later: Sequence[Entry]) -> Request:
     wording = json.loads(records.store.page("request", page_of(entry.number)) or b'{"ids": [], "where": ""}')
     decided = next((e for e in later if e.what in DECISIONS and e.counts.get("of") == entry.number), None)
-    done = None
+    done = moved = None
     if decided is not None and decided.what == "approve":
-        after = (e for e in later if e.number > decided.number and e.touched == entry.touched)
-        done = next((e.number for e in after if REQUEST_NEEDED.get(e.what) == REQUESTS[entry.what]), None)
+        first = next((e for e in later if e.number > decided.number and e.what not in NEUTRAL), None)
+        if first is not None and _is_deed(first, entry):
+            done = first.number
+        elif first is not None:
+            moved = first.number
     return Request(
         number=entry.number,
         what=REQUESTS[entry.what],
@@ -308,7 +338,20 @@ def _found(records: Snapshot, entry: Entry, later: Sequence[Entry]) -> Request:
         decision="" if decided is None else DECISIONS[decided.what],
         by="" if decided is None else decided.who,
         done=done,
+        moved=moved,
+        until=utc(_end(entry)),
+        is_expired=records.session.clock() > _end(entry),
     )
+
+
+def _is_deed(entry: Entry, asked: Entry) -> bool:
+    """Return whether an entry is what a request asks for."""
+    return entry.touched == asked.touched and REQUEST_NEEDED.get(entry.what) == REQUESTS[asked.what]
+
+
+def _end(asked: Entry) -> datetime:
+    """Return when a request expires."""
+    return datetime.fromisoformat(asked.at) + EXPIRES
 
 
 def _same(one: str, other: str) -> bool:

@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.summary import html_table
 from strikeout.calibration.termination import Termination
-from strikeout.errors import RefusedError, UnidentifiedError
+from strikeout.errors import RefusedError
 from strikeout.forgetting.evidence import Unsupported
 from strikeout.forgetting.forget import forget, try_step
 from strikeout.forgetting.forgetting import aligned, moves
 from strikeout.forgetting.recalibrate import new_kind
 from strikeout.forgetting.request import Request, request_of
-from strikeout.forgetting.step_error import StepError, step_error
+from strikeout.forgetting.step_error import step_error
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
@@ -100,7 +100,7 @@ def preview(
     """Return what striking these quotes out would do, as cheaply as possible: one exact downdate.
 
     If one step cannot replace the answer (a robust loss, refitted forwards, moments, a panel that becomes plain or the
-    reverse), the quotes are forgotten in a trial.
+    reverse), or leaves a parameter free, the quotes are forgotten in a trial. So a refusal is that of ``forget``.
 
     Raises:
         UsageError: not exactly one of ids, where and quotes is given.
@@ -117,10 +117,12 @@ def preview(
     if taken is None or isinstance(taken, Unsupported):
         return _tried(calibration, request)
     step, judged = taken, step_error(taken, calibration, ids=lambda: request.used)
-    # A calibration that ran into the model's bound is torn between valleys: what its rows determine there does not
-    # show what the retained quotes determine elsewhere.
+    # What rows determine at the parameters of now does not show what the retained quotes determine at theirs: a fit to
+    # bad quotes may leave free what the good ones fix. Only the trial shows whether forget refuses. A calibration that
+    # ran into the model's bound is torn between valleys: there a step that goes too far says so without a trial.
     is_torn = calibration.termination is Termination.AT_BOUND and not calibration.is_panel
-    refusal = _undetermined(judged) if judged.free and not is_torn else None
+    if judged.free and not is_torn:
+        return _tried(calibration, request)
     return Preview(
         request.ids,
         calibration.size if request.book is None else len(request.book),
@@ -128,7 +130,7 @@ def preview(
         step.parameters,
         moves(calibration.parameters, step.parameters, judged.standard_errors),
         judged.error,
-        refusal,
+        None,
         dict(step.latent) if calibration.is_panel else {},
     )
 
@@ -155,11 +157,6 @@ def retained_rmse(
         error = quotes.observed[kept] - calibration.model.price(theta, quotes.contracts[kept])
         squares, count = squares + float(np.add.reduce(error * error)), count + len(kept)
     return sqrt(squares / count) if count else nan
-
-
-def _undetermined(judged: StepError) -> RefusedError:
-    free = judged.free
-    return UnidentifiedError(f"{', '.join(free)} would no longer be determined.", unidentified=list(free))
 
 
 def _tried(calibration: Calibration, request: Request) -> Preview:

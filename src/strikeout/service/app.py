@@ -25,7 +25,7 @@ from strikeout.service.access_log import AccessLog
 from strikeout.service.desk import Desk
 from strikeout.service.library import Library
 from strikeout.service.limits import LOOPBACK, Limits
-from strikeout.service.pages import forms, oidc_sign_in, views
+from strikeout.service.pages import forms, oidc_sign_in, removals, views
 from strikeout.service.pages.site import problem_page, wants_page
 from strikeout.service.people import Action, Authentication
 from strikeout.service.problems import INTERNAL, ExactJSON, Problem, ProblemError, problem_of, problem_response
@@ -63,6 +63,7 @@ def create_app(desk: Desk, *, hosts: Sequence[str] = LOOPBACK, log: IO[str] | No
     app.include_router(views.router)
     app.include_router(forms.router)
     app.include_router(oidc_sign_in.router)
+    app.include_router(removals.router)
     _add_health(app, desk)
     for kind in (StrikeoutError, ProblemError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer_error)

@@ -17,7 +17,7 @@ from strikeout.service.jobs import Job, Jobs, Pool, Task
 from strikeout.service.library import Library, head_of
 from strikeout.service.metrics import Metrics
 from strikeout.service.people import Action, Authentication, Person
-from strikeout.service.sessions import COOKIE, Session, Sessions, SignInLimit
+from strikeout.service.sessions import COOKIE, Session, Sessions, SignInLimit, named_for
 from strikeout.service.uploads import HeldUploads
 from strikeout.service.verbs import VERBS
 
@@ -70,7 +70,7 @@ class Desk:
 
     def session(self, request: Request) -> Session | None:
         """Return the session of a browser; None if there is none."""
-        return self.sessions.read(request.cookies.get(COOKIE))
+        return self.sessions.read(request.cookies.get(named_for(COOKIE, request.scope.get("server"))))
 
     async def read(
         self, request: Request, name: str, work: Callable[[Book], Found], *, action: Action = Action.READ

@@ -208,8 +208,8 @@ class Jobs:
                 job.move("running")
                 job.result, job.head = await self._timed(job.task, lambda facts: self._note(job, facts))
                 if job.task.verb in ("erase", "carry out"):
-                    self._drop_results(job)
-                    await self.pool.renew()
+                    await self.drop_results(job.task.path)
+                    job.task = replace(job.task, arguments={})  # ids and conditions
             job.move("done")
         except asyncio.CancelledError:
             job.problem = problem_of(
@@ -223,17 +223,18 @@ class Jobs:
             if then is not None:
                 then()
 
-    def _drop_results(self, erasure: Job) -> None:
-        """Drop the results of earlier jobs of a book: parameters and rows that knew the quotes that are erased now.
+    async def drop_results(self, path: str) -> None:
+        """Drop the results of earlier jobs of a book after an erasure: parameters and rows that knew its quotes.
 
-        A repeated request still finds that its job was done, and not what it found.
+        A repeated request still finds that its job was done, and not what it found. Workers that may have read the
+        book are replaced.
         """
-        earlier = [job for job in self._jobs.values() if job.task.path == erasure.task.path and job.is_over]
+        earlier = [job for job in self._jobs.values() if job.task.path == path and job.is_over]
         for job in earlier:
             job.result = None if job.result is None else REMOVED
             job.task = replace(job.task, arguments={})
             del self._jobs[job.number]
-        erasure.task = replace(erasure.task, arguments={})  # ids and conditions
+        await self.pool.renew()
 
     @staticmethod
     def _note(job: Job, facts: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from strikeout.plots.influence_map import InfluenceMap
 from strikeout.plots.maps import draw_influence, draw_residuals, map_for_page
 from strikeout.plots.panels import After, Track, draw_smiles, draw_tracks
 from strikeout.plots.style import View
-from strikeout.tables import plain
+from strikeout.tables import Table, number, plain
 
 Facts = dict[str, Any]
 MOST_DATES = 400  # that a list offers
@@ -51,7 +51,7 @@ def picture(
         drawn = draw_residuals(calibration)
     else:
         raise UsageError(f"{kind!r}: not a picture of a page. Use influence, smiles or residuals.")
-    return {**_facts(drawn), "csv": drawn.table.to_text("csv"), "records": drawn.table.records()}
+    return {**_facts(drawn), **_whole(drawn.table)}
 
 
 def board(
@@ -114,11 +114,13 @@ def what_if(
     exact: bool | None = None,
     difference: bool = False,
     link: str | None = None,
+    tables: bool = False,
 ) -> Facts:
     """Return what striking quotes out will do: the plan itself, or a look by one step.
 
     Args:
         exact: the plan; by default if it is quick, because the book is small or is fitted through moments.
+        tables: also the whole tables of parameters and smiles.
 
     Raises:
         UsageError, UnknownIdError, NothingMeantError, RefusedError: as ``Book.plan_forget``.
@@ -137,15 +139,26 @@ def what_if(
     rmse = retained_rmse(calibration, after.parameters, after.latent, names)
     seconds = time.perf_counter() - begun
     view = View(date=_touched_date(calibration, names))
-    smiles = _tried(
-        lambda: draw_smiles(calibration, view=view, after=after, difference=difference, link=link, at_most=AFFECTED)
-    )
+    rows = [
+        [name, before, after.parameters.get(name), found["moved"].get(name), plain(errors.get(name))]
+        for name, before in calibration.parameters.items()
+    ]
+    drawn: list[Drawing] = []
+
+    def draw() -> Drawing:
+        drawn.append(
+            draw_smiles(calibration, view=view, after=after, difference=difference, link=link, at_most=AFFECTED)
+        )
+        return drawn[0]
+
+    smiles = _tried(draw)
+    if tables:
+        cells = [(name, *(number(value, ".10g") if value is not None else "" for value in row)) for name, *row in rows]
+        found["parameters_table"] = _whole(Table(EFFECT, cells, numbers=(1, 2, 3, 4)))
+        found["smiles_table"] = _whole(drawn[0].table) if drawn else None
     return {
         **found,
-        "rows": [
-            [name, before, after.parameters.get(name), found["moved"].get(name), plain(errors.get(name))]
-            for name, before in calibration.parameters.items()
-        ],
+        "rows": rows,
         "first_ids": [str(name) for name in names[:MOST_ROWS]],
         "rmse": [plain(calibration.rmse), plain(rmse)],
         "smiles": smiles,
@@ -228,6 +241,7 @@ def drift(book: Book, tell: object) -> Facts:  # noqa: ARG001
     return found
 
 
+EFFECT = ("parameter", "before", "after", "move_in_standard_errors", "standard_error")
 REMOVALS = ("forget", "erase", "restore", "roll")
 
 
@@ -247,6 +261,10 @@ def _facts(drawn: Drawing) -> Facts:
         "table": table_html(drawn.table),
         "first": [list(map(plain, row.values())) for row in drawn.table.records()[:MOST_ROWS]],
     }
+
+
+def _whole(table: Table) -> Facts:
+    return {"csv": table.to_text("csv"), "records": table.records()}
 
 
 def _tried(draw: Callable[[], Drawing]) -> Facts:

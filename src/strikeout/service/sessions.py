@@ -14,11 +14,20 @@ from hashlib import sha256
 
 from strikeout.errors import SignInError, TooManyError
 
-COOKIE = "strikeout_session"
+COOKIE = "strikeout_session"  # followed by the port, since a browser sends the cookies of a host to all of its ports
 SECONDS = 8 * 3600  # a working day; then the person signs in again
 LONGEST_COOKIE = 2000
 FAILURES, WINDOW = 10, 300.0  # attempts from one address that may fail, and the seconds within which they count
 MOST_ADDRESSES = 10_000
+
+
+def named_for(cookie: str, server: tuple[str, int | None] | None) -> str:
+    """Return the name of a cookie of the server at this address, so that two servers of a host keep theirs apart.
+
+    >>> named_for("strikeout_session", ("127.0.0.1", 8000))
+    'strikeout_session_8000'
+    """
+    return cookie if server is None or server[1] is None else f"{cookie}_{server[1]}"
 
 
 @dataclass(frozen=True)

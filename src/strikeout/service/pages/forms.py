@@ -14,7 +14,7 @@ from strikeout.service.desk import Desk
 from strikeout.service.oidc import Oidc
 from strikeout.service.pages.site import address, desk_of, page, see, set_session
 from strikeout.service.people import Action, Role, proof_of
-from strikeout.service.sessions import COOKIE
+from strikeout.service.sessions import COOKIE, named_for
 from strikeout.service.uploads import Upload, receive
 
 router = APIRouter(include_in_schema=False)
@@ -240,7 +240,7 @@ async def sign_out(request: Request) -> Response:
         answer = page(request, "signed_out.html")
     else:
         answer = see("/sign-in")
-    answer.delete_cookie(COOKIE, path="/")
+    answer.delete_cookie(named_for(COOKIE, request.scope.get("server")), path="/")
     return answer
 
 

@@ -9,6 +9,7 @@ from strikeout.errors import NoSuchPageError, SignInError
 from strikeout.service.oidc import PATIENCE, Oidc
 from strikeout.service.pages.forms import own_address
 from strikeout.service.pages.site import desk_of, see, set_session
+from strikeout.service.sessions import named_for
 
 router = APIRouter(include_in_schema=False)
 STATE = "strikeout_sign_in"  # the cookie that ties the two steps to one browser
@@ -35,7 +36,13 @@ async def to_provider(request: Request, then: str = "/") -> Response:
     is_https = people.provider.address.startswith("https:")
     # Lax: the browser comes back from another site, and must bring this cookie.
     answer.set_cookie(
-        STATE, state, max_age=int(PATIENCE), httponly=True, samesite="lax", secure=is_https, path="/sign-in"
+        named_for(STATE, request.scope.get("server")),
+        state,
+        max_age=int(PATIENCE),
+        httponly=True,
+        samesite="lax",
+        secure=is_https,
+        path="/sign-in",
     )
     return answer
 
@@ -49,11 +56,13 @@ async def from_provider(request: Request, state: str = "", code: str = "", error
     if error or not code:
         raise SignInError("The provider did not sign you in.")
     try:
-        proof, then = await run_in_threadpool(people.finish, state, request.cookies.get(STATE), code)
+        proof, then = await run_in_threadpool(
+            people.finish, state, request.cookies.get(named_for(STATE, request.scope.get("server"))), code
+        )
     except SignInError:
         desk.sign_ins.failed(client)
         raise
     answer = see(then)
     set_session(request, answer, desk.sessions.begin(proof))
-    answer.delete_cookie(STATE, path="/sign-in")
+    answer.delete_cookie(named_for(STATE, request.scope.get("server")), path="/sign-in")
     return answer

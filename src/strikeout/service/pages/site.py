@@ -21,7 +21,7 @@ from strikeout.errors import NoSuchPageError, SignInError, StrikeoutError
 from strikeout.service.desk import Desk
 from strikeout.service.people import Action, Person
 from strikeout.service.problems import Problem
-from strikeout.service.sessions import COOKIE, Session
+from strikeout.service.sessions import COOKIE, Session, named_for
 from strikeout.statistics.losses import NAMES
 from strikeout.store.entry import ReasonCode, counts_in_words
 from strikeout.text import many, printable
@@ -165,7 +165,14 @@ def set_session(request: Request, answer: Response, session: Session) -> None:
     """Add the cookie of a session to an answer."""
     is_https = request.url.scheme == "https"
     cookie = desk_of(request).sessions.seal(session)
-    answer.set_cookie(COOKIE, cookie, httponly=True, samesite="lax", secure=is_https, path="/")
+    name = named_for(COOKIE, request.scope.get("server"))
+    answer.set_cookie(name, cookie, httponly=True, samesite="lax", secure=is_https, path="/")
+
+
+def evidence_answer(text: str) -> Response:
+    """Return a printable page: one file with its style inside, without script, that works offline and loads nothing."""
+    protected = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
+    return Response(text, media_type="text/html", headers={"content-security-policy": protected})
 
 
 def see(where: str) -> Response:

@@ -12,7 +12,7 @@ from strikeout.book.results import moved
 from strikeout.errors import NoSuchPageError, StrikeoutError
 from strikeout.quotes.conditions import literal
 from strikeout.service.api import described, log_of
-from strikeout.service.pages.site import address, desk_of, page, see, static_file
+from strikeout.service.pages.site import address, desk_of, evidence_answer, page, see, static_file
 from strikeout.service.people import Action
 from strikeout.service.problems import CSV, JSON, ProblemError, frame_bytes, problem_of
 from strikeout.service.quotes_view import State, facets_of, quote_page
@@ -114,6 +114,25 @@ async def what_if(
         request, "what_if.html", tab="what-if", name=name, head=head, book=status, found=found, problem=problem,
         where=where or "", ids=ids or "", view=view,
     )  # fmt: skip
+
+
+@router.get("/books/{name}/what-if/{table}.{ending}")
+async def what_if_table(
+    request: Request,
+    name: str,
+    table: Literal["parameters", "smiles"],
+    ending: Literal["csv", "json"],
+    where: Text = None,
+    ids: Text = None,
+) -> Response:
+    """Return a table of the effect of striking quotes out, in full as CSV or JSON."""
+    asked = {"ids": ids.split()} if ids else {"where": where or None}
+    whole = (await desk_of(request).ask(request, name, "what if", tables=True, **asked))[f"{table}_table"]
+    if whole is None:
+        raise NoSuchPageError("There are no smiles of these quotes.")
+    body = whole["csv"] if ending == "csv" else json.dumps(whole["records"])
+    headers = {"content-disposition": f'attachment; filename="what-if-{table}.{ending}"'}
+    return Response(body, media_type=CSV if ending == "csv" else JSON, headers=headers)
 
 
 @router.get("/books/{name}/requests")
@@ -329,9 +348,7 @@ async def evidence(request: Request, name: str, number: int | None = None) -> Re
     """Return the printable page on removals: who, when, why, what, proof of inclusion, and the check of the book."""
     desk = desk_of(request)
     found = await desk.ask(request, name, "evidence", number=number)
-    # The page is one file that also works offline, with its style inside; it has no script, and may load nothing.
-    protected = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
-    return Response(found["page"], media_type="text/html", headers={"content-security-policy": protected})
+    return evidence_answer(found["page"])
 
 
 @router.get("/books/{name}/tables/{kind}.{ending}")
