@@ -4,13 +4,18 @@ The round trip: a European Heston surface, American prices of it by QuantLib's f
 under Black-Scholes dynamics and calibrated. The parameter error that is left is that of converting: an American price
 of a Heston model has no exact European twin at one Black-Scholes volatility (Burkovska et al., 2018).
 
-The chains lie in ../shared/data beside the repository. Their dividends are assumptions: the last amount, repeated every
-quarter.
+The chains lie in ../shared/data beside the repository. Their dividends are what their own forwards imply: what spot is
+above the discounted forward, fitted by one amount for the next ex-date and one for those after it. Rates of 2026 are
+those of the European SPX options of 2026-08-05. The data have no day with both SPX and SPY: the yields of SPY of
+2026-08-07 are compared with those of SPX two days before.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import warnings
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +26,7 @@ import QuantLib as ql  # noqa: N813
 import strikeout as so
 from benchmarks.rows import Result, Row
 from strikeout.kernels import black
+from strikeout.quotes.forwards import Forwards
 
 SPOT, RATE, DIVIDEND = 100.0, 0.045, 0.013
 TRUTHS = {
@@ -29,27 +35,49 @@ TRUTHS = {
 }  # mean reversion, long variance, vol of vol, correlation, initial variance
 NAMES = ("mean_reversion", "long_variance", "vol_of_vol", "correlation", "initial_variance")
 DAYS = (91, 182, 365)
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "raw"
-
-
-def _quarters(year: int, months: tuple[int, ...]) -> list[str]:
-    return [f"{year}-{month:02d}" for month in months]
-
-
-# file, rate, and the dividends assumed
-CHAINS: dict[str, tuple[str, float, dict[str, float]]] = {
-    "SPY 2023-09-14": (
-        "cboe_spy_2023-09-14.csv.gz",
-        0.054,
-        {f"{m}-15": 1.64 for y in (2023, 2024, 2025) for m in _quarters(y, (3, 6, 9, 12)) if m > "2023-08"},
-    ),
-    "AAPL 2019-08-23": (
-        "cboe_aapl_2019-08-23.csv.gz",
-        0.02,
-        {f"{m}-07": 0.77 for y in (2019, 2020, 2021) for m in _quarters(y, (2, 5, 8, 11)) if m > "2019-08"},
-    ),
-}
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SHORT = 0.25  # years
+FITTED = 30 / 365, 0.2  # years at least, |K / F - 1| at most: what Heston's five parameters are fitted to
+COMPARABLE = 0.6  # years: a quarterly dividend of a fund moves the yield of a shorter slice too much
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A day of American options: a file below DATA, the rows of it, a rate, and ex-dates by month and day."""
+
+    file: str
+    day: str
+    rate: float | None  # none: of SPX, by expiry
+    months: tuple[int, ...]
+    on: int  # day of the month, or 0 for the third Friday
+    symbol: str = ""
+
+    def frame(self) -> pl.DataFrame | Path:
+        path = DATA / self.file
+        if path.suffix != ".parquet":
+            return path
+        chosen = (pl.col("symbol") == self.symbol) & (pl.col("quote_date").cast(pl.String) == self.day)
+        return pl.read_parquet(path).filter(chosen)
+
+    def ex_dates(self, until: str) -> list[str]:
+        first = dt.date.fromisoformat(self.day)
+        months = [dt.date(first.year + n // 12, n % 12 + 1, 1) for n in range(first.month - 1, first.month + 47)]
+        days = [
+            month.replace(day=self.on) if self.on else month + dt.timedelta(days=14 + (4 - month.weekday()) % 7)
+            for month in months
+            if month.month in self.months
+        ]
+        return [day.isoformat() for day in days if first < day and day.isoformat() <= until]
+
+
+QUARTERS = (3, 6, 9, 12)
+CHAINS = {
+    "SPY 2023-09-14": Chain("raw/cboe_spy_2023-09-14.csv.gz", "2023-09-14", 0.054, QUARTERS, 0),
+    "SPY 2026-08-07": Chain("chains/panel_spy_2026-08-07_13.parquet", "2026-08-07", None, QUARTERS, 0, "SPY"),
+    "QQQ 2026-08-14": Chain("chains/panel_us_etf_yahoo_2026-08_a.parquet", "2026-08-14", None, QUARTERS, 0, "QQQ"),
+    "AAPL 2019-08-23": Chain("raw/cboe_aapl_2019-08-23.csv.gz", "2019-08-23", 0.02, (2, 5, 8, 11), 7),
+}
+TWIN = "chains/panel_spx_2026-07-22_08-05.parquet", "2026-08-05"
 
 
 def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every benchmark takes both
@@ -60,7 +88,8 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     if not is_quick:
         for name in CHAINS:
             rows += _chain(name)
-    return Result("american-market", is_quick, tuple(rows), {"assumed": "the last dividend, every quarter"})
+        rows += _against_spx("SPY 2026-08-07")
+    return Result("american-market", is_quick, tuple(rows), {"dividends": "as the forwards of each chain imply"})
 
 
 def _round_trip(name: str, truth: dict[str, float], grid: tuple[int, int, int]) -> list[Row]:
@@ -115,30 +144,93 @@ def _value(
 
 
 def _chain(name: str) -> list[Row]:
-    file, rate, dividends = CHAINS[name]
-    if not (DATA / file).exists():
+    chain = CHAINS[name]
+    if not (DATA / chain.file).exists():
         return [Row(name, "strikeout", note="the reference chains are not in ../shared/data beside the repository")]
-    ways: dict[str, dict[str, Any]] = {
-        "read as European": {},
-        "converted, yield": {"exercise": "american"},
-        "converted, cash dividends": {"exercise": "american", "dividends": dividends},
-    }
-    rows = []
-    for way, how in ways.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            quotes = so.read_quotes(DATA / file, constants={"rate": rate}, **how)
-            fit = so.calibrate(quotes, so.Heston(), select="otm", residual="implied_vol", weights="none")
+    rows, dividends = [], {}
+    for way in ("read as European", "converted, yield", "converted, cash dividends"):
+        how: dict[str, Any] = {} if way.endswith("European") else {"exercise": "american"}
+        reading = _read(chain, **how, **({"dividends": dividends} if way.endswith("dividends") else {}))
+        if way.endswith("yield"):
+            dividends = implied_dividends(reading, chain)
+        quotes = reading.quotes
+        c, (shortest, far) = quotes.contracts, FITTED
+        part = quotes[(c.expiry >= shortest) & (np.abs(c.strike / c.forward - 1.0) <= far)]
+        fit = so.calibrate(part, so.Heston(), select="otm", residual="implied_vol", weights="none")
         jumps = jumps_of(quotes)
         short = [abs(j) for T, _, j, _ in jumps if T < SHORT]
-        long = [abs(j) for T, _, j, _ in jumps if T >= SHORT]
+        long = [abs(j) for T, _, j, _ in jumps if T >= SHORT] or [np.nan]
         spread = [s for T, _, _, s in jumps if T < SHORT]
         note = (
             f"{len(quotes):,} quotes; call less put volatility at the forward, median over slices: below 3 months "
             f"{100 * np.median(short):.2f} points (half a spread is {100 * np.median(spread):.2f}), longer "
             f"{100 * np.median(long):.2f}; Heston RMSE {fit.fit_errors.overall.vol_points:.2f} points"
         )
-        rows.append(Row(name, way, note=note))
+        paid = list(dict.fromkeys(dividends.values())) if way.endswith("dividends") else []
+        rows.append(
+            Row(name, way, note=note + (f"; dividends {', then '.join(f'{d:.2f}' for d in paid)}" if paid else ""))
+        )
+    return rows
+
+
+def _read(chain: Chain, **how: Any) -> so.Reading:
+    rate = {"constants": {"rate": chain.rate}} if chain.rate is not None else {"rates": _twin_rates()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return so.inspect_quotes(chain.frame(), **rate, **how)
+
+
+def implied_dividends(reading: so.Reading, chain: Chain) -> dict[str, float]:
+    """Return the amount by ex-date that the forwards imply: one for the next ex-date, one for those after it.
+
+    Spot less the discounted forward is the value of the dividends before expiry. Slices weigh by the error of their
+    forwards, a cent at least.
+    """
+    table, spot = reading.all_forwards(), float(np.median(reading.quotes.labels["spot"]))
+    last = str(max(name.split()[-1] for name in table.names))
+    days = chain.ex_dates(last)
+    years = np.array([(dt.date.fromisoformat(day) - dt.date.fromisoformat(chain.day)).days / 365 for day in days])
+    worth = (np.exp(-table.rate[:, None] * years) * (years <= table.years[:, None] + 1e-3)).T
+    columns = np.stack([worth[0], worth[1:].sum(axis=0)], axis=1)[:, : min(len(days), 2)]
+    weight = 1.0 / np.maximum(table.forward_error, 0.01)
+    good = np.isfinite(weight)
+    found = np.linalg.lstsq(
+        (columns * weight[:, None])[good], ((spot - table.forward * table.discount) * weight)[good], rcond=None
+    )[0]
+    amounts = [max(round(float(amount), 2), 0.01) for amount in found]
+    return {day: amounts[min(n, len(amounts) - 1)] for n, day in enumerate(days)}
+
+
+@cache
+def _twin() -> Forwards:
+    file, day = TWIN
+    frame = pl.read_parquet(DATA / file).filter(pl.col("quote_date").cast(pl.String) == day)
+    found = so.inspect_quotes(frame.drop("forward", "discount", "rate"), forwards="parity").forwards
+    assert found is not None
+    return found
+
+
+def _twin_rates() -> dict[float, float]:
+    twin = _twin()
+    return {float(T): float(r) for T, r in zip(twin.years, twin.rate, strict=True) if T > 7 / 365}
+
+
+def _against_spx(name: str) -> list[Row]:
+    """Yields of SPY by expiry against those of SPX, before and after converting."""
+    if not (DATA / TWIN[0]).exists() or not (DATA / CHAINS[name].file).exists():
+        return []
+    twin = _twin()
+    theirs = {label.split()[-1]: float(b) for label, b in zip(twin.names, twin.borrow, strict=True)}
+    rows = []
+    for way, exercise in (("read as European", "european"), ("converted, yield", "american")):
+        table = _read(CHAINS[name], exercise=exercise).all_forwards()
+        apart = [
+            (T, 100.0 * (b - theirs[label.split()[-1]]))
+            for label, T, b in zip(table.names, table.years, table.borrow, strict=True)
+            if T >= COMPARABLE and label.split()[-1] in theirs
+        ]
+        note = "yield less that of SPX: " + ", ".join(f"{T:.2f} years {d:+.2f} %" for T, d in apart)
+        rows.append(Row(f"{name} against SPX {TWIN[1]}", way, note=note))
     return rows
 
 

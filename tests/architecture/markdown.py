@@ -12,6 +12,7 @@ FENCE = re.compile(r"^ *```(\w*)")
 HEADING = re.compile(r"^(#+) +(.*?) *$")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 NOT_RUN = "<!-- not run -->"
+DATA = re.compile(r"<!-- data: (\S+) -->")
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,11 @@ class Page:
     @cached_property
     def links(self) -> list[tuple[int, str]]:
         return [(n, link[1]) for n, line in enumerate(self.prose, 1) for link in LINK.finditer(line)]
+
+    @cached_property
+    def data(self) -> list[str]:
+        """The files of the reference data that the examples read, each in a comment of its own."""
+        return [found[1] for line in self.prose if (found := DATA.fullmatch(line))]
 
     def section(self, title: str) -> str | None:
         """The text under the first heading that holds ``title`` as whole words, down to the next heading as high."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -49,8 +50,14 @@ def test_every_link_leads_somewhere(page):
 
 
 @every_page_with_examples
-def test_every_example_runs(page, tmp_path, monkeypatch):
-    """The blocks of a page in order, in one namespace, in an empty folder; a failure names the page and the line."""
+def test_every_example_runs(page, tmp_path, monkeypatch, shared_data):
+    """The blocks of a page in order, in one namespace, in a folder with the data that the page names and nothing else.
+
+    A failure names the page and the line. A page whose data are not on this machine is skipped, and the reason names
+    them.
+    """
+    for name in page.data:
+        shutil.copy(shared_data(name), tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     namespace: dict[str, object] = {"__name__": "__main__"}
