@@ -149,6 +149,9 @@ def _chain(name: str) -> list[Row]:
         return [Row(name, "strikeout", note="the reference chains are not in ../shared/data beside the repository")]
     rows, dividends = [], {}
     for way in ("read as European", "converted, yield", "converted, cash dividends"):
+        if way.endswith("dividends") and not dividends:
+            rows.append(Row(name, way, note="its forwards imply no dividends"))
+            continue
         how: dict[str, Any] = {} if way.endswith("European") else {"exercise": "american"}
         reading = _read(chain, **how, **({"dividends": dividends} if way.endswith("dividends") else {}))
         if way.endswith("yield"):
@@ -197,7 +200,9 @@ def implied_dividends(reading: so.Reading, chain: Chain) -> dict[str, float]:
     found = np.linalg.lstsq(
         (columns * weight[:, None])[good], ((spot - table.forward * table.discount) * weight)[good], rcond=None
     )[0]
-    amounts = [max(round(float(amount), 2), 0.01) for amount in found]
+    amounts = [round(float(amount), 2) for amount in found]
+    if not amounts or min(amounts) <= 0.0:  # spot and options were not taken together
+        return {}
     return {day: amounts[min(n, len(amounts) - 1)] for n, day in enumerate(days)}
 
 
