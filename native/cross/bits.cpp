@@ -342,7 +342,7 @@ static void american(const char* name, const Erfcx& erfcx, int64_t count, const 
 // One dividend in each half of a year, escrowed and dropping; calls and puts.
 static void cash_dividends() {
     constexpr size_t STEPS = 96, QUARTER = STEPS / 4;
-    constexpr int64_t COUNT = 300;
+    constexpr int64_t COUNT = 100;
     constexpr double T = 1.0, RATE = 0.05, COST = 0.04, AMOUNT = 1.5;
     Draw draw(12);
     Doubles spot(COUNT, 100.0), strike(COUNT), sigma(COUNT), all;
@@ -383,8 +383,8 @@ int main() {
     elementary_functions();
     black_formula(erfcx);
     const bool sound = heston("Heston slices", false) & heston("Heston panels", true) & fourier(erfcx);
-    american("American, 1e-8", erfcx, 4'000, {{8, 8, 32}, {12, 16, 64}, {16, 16, 64}, {24, 24, 128}, {48, 48, 192}}, {1e-7, 4e-6, 3e-9});
-    american("American, 1e-10", erfcx, 400, {{12, 16, 128}, {16, 24, 128}, {24, 24, 192}, {32, 32, 256}, {48, 48, 256}}, {1e-10, 3e-8, 1e-11});
+    american("American, 1e-8", erfcx, 1'000, {{8, 8, 32}, {12, 16, 64}, {16, 16, 64}, {24, 24, 128}, {48, 48, 192}}, {1e-7, 4e-6, 3e-9});
+    american("American, 1e-10", erfcx, 100, {{12, 16, 128}, {16, 24, 128}, {24, 24, 192}, {32, 32, 256}, {48, 48, 256}}, {1e-10, 3e-8, 1e-11});
     cash_dividends();
     moments("moments", 1);
     moments("scattered moments", 12);
