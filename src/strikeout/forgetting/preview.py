@@ -119,7 +119,7 @@ def preview(
     step, judged = taken, step_error(taken, calibration, ids=lambda: request.used)
     # What rows determine at the parameters of now does not show what the retained quotes determine at theirs: a fit to
     # bad quotes may leave free what the good ones fix. Only the trial shows whether forget refuses. A calibration that
-    # ran into the model's bound is torn between valleys: there a step that goes too far says so without a trial.
+    # ran into the model's bound is torn between valleys: there a step that goes too far is reported without a trial.
     is_torn = calibration.termination is Termination.AT_BOUND and not calibration.is_panel
     if judged.free and not is_torn:
         return _tried(calibration, request)
