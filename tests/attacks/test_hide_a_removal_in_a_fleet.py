@@ -80,7 +80,7 @@ def test_by_adding_quotes_to_what_was_approved(folder):
     assert removed(folder, "erase") == {"a": Outcome.DONE, "b": Outcome.REQUESTED, "c": Outcome.DONE}
     with so.Book.open(folder / "b.book") as book:
         assert len(book.quotes()) == 40
-        assert Counter(one.state for one in book.requests()) == {"approved": 1, "open": 1}
+        assert Counter(one.state for one in book.requests()) == {"lapsed": 1, "open": 1}
 
 
 def test_by_a_book_that_breaks_the_others_off_half_way(tmp_path):
