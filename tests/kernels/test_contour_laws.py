@@ -10,7 +10,7 @@ from strikeout.kernels.heston_twin import Parts
 from strikeout.models.double_heston import DoubleHeston
 from tests.kernels.kernel_choice import each_kernel
 
-PRICE, SLOPE = 1e-12, 1e-10  # of the forward; measured over 4,000 draws: 3e-13 and 9e-12
+PRICE, SLOPE = 1e-12, 1e-10  # of the forward; measured over 300 draws: 3e-13 and 5e-12
 STEEP = 0.9, 0.99, 0.999  # sizes of correlations, with which |cf| hardly falls on one side
 
 
