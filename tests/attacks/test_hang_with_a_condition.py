@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import subprocess
 import sys
 import threading
@@ -63,6 +64,15 @@ def test_a_condition_of_many_slow_steps_is_stopped_at_its_limit(where, monkeypat
     assert thread_time() - begun < 10.0
 
 
+@pytest.fixture
+def _hears_ctrl_c():
+    """Whatever handler an earlier test of this process has left."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_hears_ctrl_c")
 def test_a_condition_hears_ctrl_c(monkeypatch):
     """Within the second after, not after the limit of a minute that this one has."""
     monkeypatch.setattr(selection, "SECONDS", 60.0)
