@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
 from strikeout.kernels import american, black, elementary
+from strikeout.kernels.arrays import Floats, Mask
 from strikeout.quotes.dividends import Dividends as Dividends
 from strikeout.quotes.exercise import to_european as to_european
-
-Floats = NDArray[np.float64]
 
 ACCURACY, FINEST = 1e-8, 1e-10  # of spot
 
@@ -153,7 +152,7 @@ def _is_fine(accuracy: float) -> bool:
     return accuracy < ACCURACY
 
 
-def _columns(is_call: ArrayLike, **numbers: ArrayLike) -> tuple[list[Floats], NDArray[np.bool_], tuple[int, ...]]:
+def _columns(is_call: ArrayLike, **numbers: ArrayLike) -> tuple[list[Floats], Mask, tuple[int, ...]]:
     """Return the arguments as contiguous columns of one length, and the shape they have together."""
     arrays: list[NDArray[Any]] = []
     for name, given in numbers.items():

@@ -37,9 +37,10 @@ from math import inf, nan, sqrt
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from strikeout.errors import UsageError
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.products import gram, inner, norm
 from strikeout.kernels.symmetric import eigenvalues, factor, forward, solve
 from strikeout.models.model import Model
@@ -49,7 +50,6 @@ from strikeout.statistics.linearize import rows
 from strikeout.statistics.objective import Objective, Residual, objective_of
 from strikeout.statistics.weights import WeightRule
 
-Floats = NDArray[np.float64]
 ROUNDING = 1e-15  # of the largest entry of a curvature: an eigenvalue below it may as well be zero
 
 

@@ -22,9 +22,9 @@ from operator import mul
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.symmetric import solve
 from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
@@ -33,8 +33,6 @@ from strikeout.statistics.normal_equations import Schema, schema_of
 from strikeout.statistics.objective import objective_of
 from strikeout.statistics.system import Group
 from strikeout.statistics.weights import Weighting, weights_of
-
-Floats = NDArray[np.float64]
 
 BYTES = 24  # of one sum
 RANGE = 2.0**62  # a number of a row stays below

@@ -28,6 +28,7 @@ from strikeout.calibration.deletions import (
 from strikeout.calibration.quote_rows import free_names, panel_rows, quote_rows
 from strikeout.calibration.summary import html_table
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
+from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.kernels.products import inner, product
 from strikeout.quotes.conditions import literal
 from strikeout.quotes.names import Names
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
     from strikeout.plots.drawing import Drawing
     from strikeout.quotes.quotes import Quotes
-
-Floats = NDArray[np.float64]
 
 
 class Confirmation(StrEnum):
@@ -369,7 +368,7 @@ def _largest_by_day(
     return out
 
 
-def _confirmed(calibration: Calibration, number: NDArray[np.intp], first: NDArray[np.intp], count: int) -> Columns:
+def _confirmed(calibration: Calibration, number: Rows, first: Rows, count: int) -> Columns:
     """Return the calibration repeated without each of the first groups, as columns; not-a-number if it fails."""
     names = ("price_change", "rmse_change", *calibration.parameters)
     out: Columns = {f"confirmed_{name}": np.full(count, np.nan) for name in names}
@@ -388,7 +387,7 @@ def _confirmed(calibration: Calibration, number: NDArray[np.intp], first: NDArra
     return out
 
 
-def _farthest(before: Calibration, after: Calibration, kept: NDArray[np.bool_]) -> float:
+def _farthest(before: Calibration, after: Calibration, kept: Mask) -> float:
     """Return the largest change of the price of a contract with its old forward; in a panel of quotes that stay."""
     quotes, found = before.quotes, 0.0
     for group, places in before.rows.items():

@@ -9,10 +9,10 @@ from math import inf, isfinite, isnan, nan, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.identifiability import INFLATION, slack, undetermined
 from strikeout.calibration.panels import grouped, shared_space
+from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.kernels.symmetric import inverse, length, solve
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.quotes import Quotes
@@ -81,8 +81,6 @@ def _noise(system: Linearization, parameters: int) -> float:
 def _in_units_of(x: float, error: float) -> float:
     return x / error if error > 0.0 else (inf if x else 0.0)
 
-
-Floats = NDArray[np.float64]
 
 # A cost belongs to another valley if it is above the best by the cost of moving every free parameter by this many
 # standard errors. Within one valley a step that is near enough to be certified leaves far less.
@@ -310,7 +308,7 @@ class Question:
         )
 
     def _imitated(
-        self, H: Floats, latent: Mapping[Group, float], is_held: NDArray[np.bool_], names: list[str], limit: float
+        self, H: Floats, latent: Mapping[Group, float], is_held: Mask, names: list[str], limit: float
     ) -> list[str]:
         """Return the shared parameters that others can imitate once latent parameters at an edge of the model move."""
         space = self.model.parameters
@@ -341,7 +339,7 @@ class Question:
 def question(
     quotes: Quotes,
     model: Model,
-    groups: Mapping[Group, NDArray[np.intp]],
+    groups: Mapping[Group, Rows],
     *,
     residual: Any,
     weights: Weighting,
@@ -363,7 +361,7 @@ def question(
     return Question(parts, model, latent, **rest)
 
 
-def weights_of_rows(weights: Weighting, rows: NDArray[np.intp]) -> Weighting:
+def weights_of_rows(weights: Weighting, rows: Rows) -> Weighting:
     """Return the weights of some rows; a rule, or weights by id, apply to any quotes."""
     return np.asarray(weights, float)[rows] if isinstance(weights, np.ndarray | list | tuple) else weights
 

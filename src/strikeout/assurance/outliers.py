@@ -26,11 +26,9 @@ from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError
 from strikeout.kernels import black, elementary
+from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.quotes.quotes import Quotes
 from strikeout.text import as_lines, many, printable
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 NEIGHBOURS = 4  # on each side
 SLICE = ("underlying", "root", "date", "quote_time")  # labels that, with the expiry, make a slice; those that are there
@@ -206,7 +204,7 @@ def _neighbours_median(k: Floats, away: Floats) -> Floats:
     return out
 
 
-def _crossed(K: Floats, price: Floats, noise: Floats, is_call: NDArray[np.bool_], D: Floats) -> NDArray[np.bool_]:
+def _crossed(K: Floats, price: Floats, noise: Floats, is_call: Mask, D: Floats) -> Mask:
     """Return whether each price is out of order with both neighbours of the same right, by more than their noise.
 
     Calls fall with the strike and puts rise, by at most the discounted distance.

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.assurance.bounds import Bound, stability
 from strikeout.errors import UsageError
-from strikeout.kernels.exact import Integers
+from strikeout.kernels.arrays import Integers, Mask
 from strikeout.statistics.footprints import Footprints
 from strikeout.text import Argument
 
@@ -63,7 +62,7 @@ def with_noise(rows: Integers, share: float, draw: np.random.Generator) -> Integ
     Raises:
         UsageError: the share is so large that a row leaves the grid.
     """
-    counted: NDArray[np.bool_] = np.logical_or.reduce(rows != 0, axis=1)
+    counted: Mask = np.logical_or.reduce(rows != 0, axis=1)
     values = rows.astype(float)
     spread = share * np.sqrt(np.mean(np.square(values[counted]), axis=0)) if counted.any() else np.zeros(rows.shape[1])
     # The noise alone is rounded, and added to integers: a row of more than 53 bits keeps its last ones.

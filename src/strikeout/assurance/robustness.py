@@ -13,7 +13,6 @@ from math import isfinite, nan, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.calibrate import fit
 from strikeout.calibration.coordinates import feller_ratio
@@ -21,6 +20,7 @@ from strikeout.calibration.deletions import PanelRows, QuoteRows, cells_of, days
 from strikeout.calibration.quote_rows import PANEL_ROWS, PLAIN_ROWS, free_names, panel_rows, quote_rows, taken
 from strikeout.calibration.summary import html_table
 from strikeout.errors import RefusedError, UsageError
+from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.kernels.symmetric import inverse
 from strikeout.statistics.groups import By, Groups, groups_of
 from strikeout.text import Argument, as_lines, many, printable
@@ -207,9 +207,7 @@ def _greedy(
     return order, predicted
 
 
-def _moves(
-    evidence: QuoteRows | PanelRows, kept: NDArray[np.bool_], number: NDArray[np.intp], groups: int
-) -> NDArray[np.float64]:
+def _moves(evidence: QuoteRows | PanelRows, kept: Mask, number: Rows, groups: int) -> Floats:
     """Return the moves of the parameters if each group of the kept quotes is removed too."""
     if isinstance(evidence, QuoteRows):
         return deletions(replace(evidence, **taken(evidence, PLAIN_ROWS, kept)), number, groups).move

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from strikeout.assurance.canonical import canonical, from_canonical
 from strikeout.errors import RefusedError, UsageError
-from strikeout.kernels.exact import Integers
+from strikeout.kernels.arrays import Integers, Mask, Rows, Words
 from strikeout.statistics.moments import Basis, Moments
 from strikeout.statistics.normal_equations import NormalEquations, Schema
 from strikeout.statistics.system import Group, System
@@ -47,15 +47,15 @@ class ShardRows:
     Quotes that are struck out keep their rows, so that they can be restored.
     """
 
-    has: NDArray[np.bool_]
+    has: Mask
     rows: Integers
 
-    def at(self, places: NDArray[np.intp]) -> Integers:
+    def at(self, places: Rows) -> Integers:
         """Return the rows of members that have one, by their places in the shard."""
         found: Integers = self.rows[np.cumsum(self.has)[places] - 1]
         return found
 
-    def with_rows(self, places: NDArray[np.intp], rows: Integers) -> ShardRows:
+    def with_rows(self, places: Rows, rows: Integers) -> ShardRows:
         """Return these rows and rows for more members."""
         whole = np.zeros((len(self.has), rows.shape[1]), np.int64)
         whole[self.has] = self.rows
@@ -176,7 +176,7 @@ def counts_of(system: System) -> dict[str, Any]:
     return {"groups": [[str(group), block.count] for group, block in system.blocks.items()]}
 
 
-def words_of(system: System) -> NDArray[np.uint64]:
+def words_of(system: System) -> Words:
     """Return the words of all blocks in one array, in the order of ``counts_of``."""
     blocks = list(system.blocks.values())
     return np.stack([block.words for block in blocks]) if blocks else np.empty((0, 0, 3), np.uint64)
@@ -271,7 +271,7 @@ def remade_schema(plain: Mapping[str, Any]) -> Schema:
     )
 
 
-def _words(words: NDArray[Any], schema: Schema) -> NDArray[np.uint64]:
+def _words(words: NDArray[Any], schema: Schema) -> Words:
     return shaped(words, schema.columns * (schema.columns + 1) // 2, 3)
 
 

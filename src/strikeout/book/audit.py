@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.assurance.build import build_of, difference
 from strikeout.assurance.certificate import Certificate
@@ -27,8 +26,8 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.settings import chosen
 from strikeout.errors import RefusedError, StrikeoutError
 from strikeout.forgetting.evidence import free_parameters
+from strikeout.kernels.arrays import Integers, Rows
 from strikeout.kernels.compiled import native
-from strikeout.kernels.exact import Integers
 from strikeout.quotes.forwards import is_derived
 from strikeout.statistics.system import FootprintBlocks, Group, System
 from strikeout.store.keyring import Keyring
@@ -321,7 +320,7 @@ def _is_set_aside(
     linearization: BookLinearization,
     members: tuple[str, ...],
     rows: ShardRows,
-    places: NDArray[np.intp],
+    places: Rows,
 ) -> bool:
     """Return whether rows of a shard that belong to no retained quote belong to quotes set aside.
 

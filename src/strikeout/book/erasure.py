@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.state_codec import words_of
@@ -30,6 +30,7 @@ from strikeout.book.spec import given_numbers
 from strikeout.book.state_store import MissingFootprints, SavedShard, clear_footprints, stored_rows, stored_state
 from strikeout.book.version import Version
 from strikeout.errors import RefusedError
+from strikeout.kernels.arrays import Integers, Words
 from strikeout.models.expiries import is_of_expiry, label
 from strikeout.quotes.forwards import Refit
 from strikeout.quotes.quotes import Quotes
@@ -290,16 +291,16 @@ def remove_quotes(records: Snapshot, book: Transaction, held: Quotes, aside: Quo
 class DerivedNumbers:
     """Numbers computed from quotes: their footprints, and the words of every state they are part of."""
 
-    footprints: NDArray[np.int64]
-    words: NDArray[np.int64]
+    footprints: Integers
+    words: Integers
 
 
 def derived_numbers(records: Snapshot, held: Quotes, aside: Quotes) -> DerivedNumbers:
     """Return what the book has computed from these quotes; read before they are erased, to search for it afterwards."""
     linearization, store = records.linearization, records.store
     names = {*held.ids.tolist(), *aside.ids.tolist()}
-    rows: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
-    words: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
+    rows: list[Integers] = [np.empty(0, np.int64)]
+    words: list[Words] = [np.empty(0, np.uint64)]
     if linearization is not None:
         states = (linearization.system, linearization.start)
         words += [words_of(state).ravel() for state in states if state is not None]

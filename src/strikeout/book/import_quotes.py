@@ -26,12 +26,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.book.records import Snapshot, Why
 from strikeout.book.results import Imported
 from strikeout.book.select import hide_contracts, is_encrypted
 from strikeout.errors import RefusedError, UsageError
+from strikeout.kernels.arrays import Mask
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.forwards import is_derived, refitted, underived
 from strikeout.quotes.names import Names
@@ -211,7 +211,7 @@ def commitments(quotes: Quotes, commit: Commit, *, retained: Quotes) -> list[str
     return found
 
 
-def _may_equal(retained: Quotes, quotes: Quotes) -> NDArray[np.bool_]:
+def _may_equal(retained: Quotes, quotes: Quotes) -> Mask:
     """Return which retained quotes have a price, strike and expiry of these: few enough to compare them one by one."""
     here, there = retained.contracts, quotes.contracts
     same = np.isin(retained.observed, quotes.observed)
@@ -238,7 +238,7 @@ def _commit_holders(guard: Guard, holders: Mapping[Guard, Sequence[bytes]], comm
     return commit(HOLDERS, b"".join([kind.encode(), b"\0", content, *names]))
 
 
-def recognised(quotes: Quotes, erased: Set[str], commit: Commit) -> NDArray[np.bool_]:
+def recognised(quotes: Quotes, erased: Set[str], commit: Commit) -> Mask:
     """Return which of these quotes, none of them in the book, were erased before, given all commitments of a book."""
     if not erased:
         return np.zeros(len(quotes), bool)
@@ -247,7 +247,7 @@ def recognised(quotes: Quotes, erased: Set[str], commit: Commit) -> NDArray[np.b
     )
 
 
-def returned(quotes: Quotes, erased: Set[str], commit: Commit) -> NDArray[np.bool_]:
+def returned(quotes: Quotes, erased: Set[str], commit: Commit) -> Mask:
     """Return which quotes of a book were erased before, given all of its quotes and all of its commitments.
 
     A quote with the content of an erased one has not returned if it was in the book when the other one was erased.

@@ -27,7 +27,7 @@ from strikeout.calibration.panels import grouped
 from strikeout.calibration.settings import Settings
 from strikeout.errors import ParameterError, StrikeoutError
 from strikeout.kernels import exact
-from strikeout.kernels.exact import Integers
+from strikeout.kernels.arrays import Integers, Rows
 from strikeout.models.model import Model, Theta
 from strikeout.models.named import described, remade
 from strikeout.quotes.quotes import Quotes
@@ -91,7 +91,7 @@ class BookLinearization:
         """The state of no quotes."""
         return System.of(NormalEquations.zero(self.schema)) if self.latent is None else System({}, self.latent)
 
-    def groups_of(self, quotes: Quotes) -> dict[Group, NDArray[np.intp]]:
+    def groups_of(self, quotes: Quotes) -> dict[Group, Rows]:
         """Return row numbers by group; groups are text."""
         if self.panel is None:
             return {WHOLE: np.arange(len(quotes))}

@@ -14,10 +14,11 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from strikeout.book.records import Snapshot
 from strikeout.errors import NothingMeantError, RefusedError, UnknownIdError, UsageError
+from strikeout.kernels.arrays import Mask
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.forwards import as_given, derived, is_derived, touched_by
 from strikeout.quotes.names import as_names
@@ -39,7 +40,7 @@ def hidden_id(name: str, commit: Commit) -> str:
     return f"q-{commit('name', name.encode())[:DIGITS]}"
 
 
-def reveals_contract(quotes: Quotes) -> NDArray[np.bool_]:
+def reveals_contract(quotes: Quotes) -> Mask:
     """Return which ids contain strike and right of their quote, as those made for rows without an id do."""
     if not isinstance(quotes.contracts, Contracts):
         return np.zeros(len(quotes), bool)

@@ -9,7 +9,6 @@ from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.assurance.perturbation import perturb, with_noise
 from strikeout.assurance.state_codec import (
@@ -24,6 +23,7 @@ from strikeout.book.linearization import BookLinearization, by_text, references_
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.settings import Settings, is_out_of_the_money
 from strikeout.errors import ParameterError, RefusedError
+from strikeout.kernels.arrays import Rows
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprints import Footprints
@@ -162,7 +162,7 @@ class RowOrder:
     def _row(self) -> dict[str, int]:
         return dict(zip(self._names, range(len(self._names)), strict=True))
 
-    def find(self, members: Sequence[str]) -> NDArray[np.intp]:
+    def find(self, members: Sequence[str]) -> Rows:
         """Return the row of each member, or `ABSENT`."""
         begin, end = self._next, self._next + len(members)
         if self._names[begin:end] == list(members):

@@ -9,7 +9,6 @@ from math import isfinite, sqrt
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.coordinates import CHOICES, Bounds, Coordinates, coordinates_of
@@ -44,6 +43,7 @@ from strikeout.calibration.smoothing import with_prior
 from strikeout.calibration.standard_errors import Errors, check_errors
 from strikeout.calibration.starts import Progress, Start, best_of, search, searched, starting_points
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
+from strikeout.kernels.arrays import Floats
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.models.named import with_full_names
 from strikeout.statistics.linearize import price_residuals, rows
@@ -239,7 +239,7 @@ def _fit_plain(quotes: Quotes, model: Model, how: Settings, progress: Progress |
 def _with_more_starts(
     problem: RobustSearch[AnyPosed],
     ends: list[SearchEnd[AnyPosed]],
-    more: NDArray[np.float64],
+    more: Floats,
     is_far: Callable[[SearchEnd[AnyPosed]], bool],
     progress: Progress | None,
 ) -> list[SearchEnd[AnyPosed]]:

@@ -8,15 +8,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from strikeout.calibration.coordinates import Coordinates, feller_ratio
 from strikeout.calibration.latent_prior import refuse_prior
 from strikeout.calibration.loop import Visit
-from strikeout.calibration.panels import Rows, grouped, latent_of
+from strikeout.calibration.panels import grouped, latent_of
 from strikeout.calibration.settings import Settings
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UsageError
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.kernels.symmetric import condition
 from strikeout.models.model import Model, Theta
 from strikeout.statistics.footprints import Footprints
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from strikeout.calibration.standard_errors import StandardErrors
     from strikeout.plots.drawing import Drawing
     from strikeout.quotes.quotes import Quotes
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -28,15 +28,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.identifiability import INFLATION
+from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.kernels.products import gram, inner, product
 from strikeout.kernels.symmetric import eigenvalues, factor, forward, inverses
 from strikeout.statistics.schur import eliminate_each
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 AT_ONCE = 20_000  # groups solved together, to bound memory
 # A latent parameter whose own curvature is below this share of the day's largest is not determined by the day.
@@ -72,7 +69,7 @@ class Deletions:
     studentized: Floats  # sqrt((cost now - cost after) / (m s^2)): of a single quote, its studentised residual
     reach: Floats  # the step in standard errors of what is left
     noise: Floats  # s without the group
-    is_identified: NDArray[np.bool_]
+    is_identified: Mask
 
 
 NAMES = tuple(field.name for field in fields(Deletions))
@@ -258,7 +255,7 @@ class Cells:
     day: Rows
     of_row: Rows  # the cell of each row of the evidence
     left: Floats  # A of what is left of the day
-    is_left: NDArray[np.bool_]  # whether anything is
+    is_left: Mask  # whether anything is
 
 
 def days_of(evidence: PanelRows) -> Floats:

@@ -25,6 +25,7 @@ from strikeout.calibration.quote_rows import free_names, panel_rows, quote_rows
 from strikeout.calibration.summary import html_table
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UsageError
+from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.kernels.normal import two_sided
 from strikeout.quotes.contracts import Features
 from strikeout.statistics.losses import SQUARED
@@ -33,8 +34,6 @@ from strikeout.text import Argument, as_lines, many
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
 
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.intp]
 
 LAGS = 40
 FEW_PAIRS = 20  # with fewer pairs of neighbours there is no autocorrelation to report
@@ -94,7 +93,7 @@ class Diagnostics:
     errors: str  # the unit of the errors, in words
 
     @property
-    def high_leverage(self) -> NDArray[np.bool_]:
+    def high_leverage(self) -> Mask:
         """Which quotes have more than three times the average leverage."""
         return np.asarray(self.leverage > 3.0 * np.mean(self.leverage[self.leverage > 0.0], dtype=float))
 
@@ -274,7 +273,7 @@ def _profiled(calibration: Calibration, profiles: str | Sequence[str]) -> list[s
     return names
 
 
-def _weighted_residuals(calibration: Calibration) -> tuple[Floats, list[Numbers]]:
+def _weighted_residuals(calibration: Calibration) -> tuple[Floats, list[Rows]]:
     """Return e in the order of the quotes, and the rows of every slice, sorted by log-moneyness."""
     if calibration.is_panel:
         panel = panel_rows(calibration)
@@ -295,7 +294,7 @@ def _weighted_residuals(calibration: Calibration) -> tuple[Floats, list[Numbers]
     return e, np.split(order, np.flatnonzero(new) + 1) if len(order) else []
 
 
-def _along_strikes(e: Floats, slices: Sequence[Numbers]) -> list[float]:
+def _along_strikes(e: Floats, slices: Sequence[Rows]) -> list[float]:
     """Return the autocorrelation at lags 1, 2, ...: the lag product over the mean square, pooled over slices."""
     total, count = sum(_dot(e[rows], e[rows]) for rows in slices), sum(map(len, slices))
     found: list[float] = []
@@ -308,7 +307,7 @@ def _along_strikes(e: Floats, slices: Sequence[Numbers]) -> list[float]:
     return found
 
 
-def _effective(slices: Sequence[Numbers], rho: Sequence[float]) -> float:
+def _effective(slices: Sequence[Rows], rho: Sequence[float]) -> float:
     """Return n_eff; correlations count up to the first that is not positive, as usual for a sum of estimates."""
     stop = next((k for k, r in enumerate(rho) if not r > 0.0), len(rho))
     total = 0.0
@@ -342,7 +341,7 @@ def _along_dates(calibration: Calibration, e: Floats) -> float:
     return _dot(a, b) / scale if scale > 0.0 else nan
 
 
-def _ranked(values: Floats, cells: int) -> Numbers:
+def _ranked(values: Floats, cells: int) -> Rows:
     edges = np.quantile(values, np.linspace(0.0, 1.0, cells + 1)[1:-1])
     return np.searchsorted(edges, values, side="right")
 

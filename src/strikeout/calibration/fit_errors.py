@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.kernels import black
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.quotes.contracts import Features
 from strikeout.statistics.objective import objective_of
 from strikeout.tables import Table, number
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
     from strikeout.quotes.quotes import Quotes
 
-Floats = NDArray[np.float64]
 HEADINGS = ("expiry", "quotes", "vol points", "spreads", "price")
 
 
@@ -125,7 +125,7 @@ def implied_volatilities(quotes: Quotes, residual: Floats) -> tuple[Floats, Floa
     return market, model
 
 
-def expiry_names(quotes: Quotes) -> tuple[list[str], NDArray[np.intp]]:
+def expiry_names(quotes: Quotes) -> tuple[list[str], Rows]:
     """Return the names of the expiries in their order, and which one each quote has.
 
     A name is the date if the quotes have dates, else the time in years.

@@ -34,7 +34,6 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.coordinates import CHOICES, Coordinates, coordinates_of
@@ -45,6 +44,7 @@ from strikeout.calibration.settings import Settings
 from strikeout.calibration.starts import Progress, best_of, search, starting_points
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.kernels import chebyshev, int192
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.products import product
 from strikeout.kernels.symmetric import inverse, solve
 from strikeout.models.model import Model
@@ -59,7 +59,6 @@ from strikeout.text import Argument
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
-Floats = NDArray[np.float64]
 
 DEFAULT = Settings()
 

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
     from strikeout.quotes.quotes import Quotes
 
-Floats = NDArray[np.float64]
 
 COLUMNS = (
     "observed", "observed_error", "filtered", "filtered_error", "smoothed", "smoothed_error", "surprise",

@@ -21,14 +21,14 @@ from math import fsum, isfinite, nan, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
 from strikeout.calibration.latent_solve import FACTOR, NEGLIGIBLE, PATIENCE, Line, settled
 from strikeout.calibration.loop import BUILTIN, CUSTOM, Convergence, Descent, Evaluation, Limits, Watch, descend
-from strikeout.calibration.panels import Rows, shared_space
+from strikeout.calibration.panels import shared_space
 from strikeout.calibration.problem import SearchEnd, follow_robust
 from strikeout.calibration.settings import Settings
+from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.kernels.symmetric import inverse, length
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.contracts import Features
@@ -42,7 +42,6 @@ from strikeout.statistics.system import Group
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
-Floats = NDArray[np.float64]
 
 Posed = Callable[[Rows, Floats], list[tuple[Objective, list[float]]]]
 
@@ -92,7 +91,7 @@ class Settling:
     theta: tuple[float, ...]
     latents: Floats  # in the order of the groups
     triangles: Floats  # T_g, one row per group
-    held: NDArray[np.bool_]  # on a bound that the cost pushes against, or moving no price of its group
+    held: Mask  # on a bound that the cost pushes against, or moving no price of its group
     system: Linearization  # S
 
     @property
@@ -252,7 +251,7 @@ class PanelProblem:
     def _rounding(self) -> Floats:
         return np.array([part.rounding for part in self.objective.parts.values()])
 
-    def _reduced(self, theta: tuple[float, ...], x: Floats, T: Floats, held: NDArray[np.bool_]) -> Settling:
+    def _reduced(self, theta: tuple[float, ...], x: Floats, T: Floats, held: Mask) -> Settling:
         size, k = len(self.model.parameters) + 1, self.latent
         S = eliminate_each(T[:, np.array(places(size))], k, held)
         # Sums are correctly rounded, so the order of the groups does not affect them.

@@ -14,12 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.loop import EDGE
+from strikeout.kernels.arrays import Floats, Mask, Rows
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 Evaluate = Callable[[Rows, Floats], Floats]  # groups, by number, and a value for each: T, a row for each
 
 # A latent parameter is at its best once a Gauss-Newton step moves it by less than this share of itself. The first
@@ -56,7 +54,7 @@ class Line:
             return cut
         return np.where((to < cut) & (cut < EDGE * self.lower), self.lower, cut)
 
-    def held(self, x: Floats, T: Floats) -> NDArray[np.bool_]:
+    def held(self, x: Floats, T: Floats) -> Mask:
         """Return where it cannot move: on a bound that the cost pushes against, or no price moves with it."""
         g = T[:, self.score]
         on_bound = ((x <= self.lower) & (g < 0.0)) | ((x >= self.upper) & (g > 0.0))

@@ -22,15 +22,13 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import smooth_curves
+from strikeout.kernels.arrays import Floats
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts, Features
 from strikeout.statistics.linearize import residuals
 from strikeout.statistics.objective import Objective
-
-Floats = NDArray[np.float64]
 
 # Times the variance that smooth curves leave. The one wrong valley known has 700, Heston on most real days 1 to 50.
 FAR = 200.0

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from strikeout.calibration.settings import Settings
 from strikeout.errors import UsageError
+from strikeout.kernels.arrays import Mask, Rows
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.system import Group, rank
 from strikeout.text import Advice, Argument, many
@@ -18,7 +19,6 @@ from strikeout.text import Advice, Argument, many
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
-Rows = NDArray[np.intp]
 LATENT = "initial_variance"  # of every model of stochastic variance: the variance at the time of the quote
 AUTO = "auto"  # panel= if the quotes decide
 PLAIN = "none"  # what the command line calls None
@@ -62,7 +62,7 @@ def grouped(quotes: Quotes, panel: str) -> dict[Group, Rows]:
     return dict(sorted(zip(names.tolist(), parts, strict=True), key=lambda item: rank(item[0])))
 
 
-def values_of(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def values_of(column: NDArray[Any]) -> tuple[NDArray[Any], Mask]:
     """Return the values of a label that distinguish groups, and which of them are missing."""
     if column.dtype.kind == "M":
         return np.datetime_as_string(column), np.isnat(column)

@@ -9,7 +9,6 @@ from math import nan
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.coordinates import Coordinates
 from strikeout.calibration.loop import (
@@ -26,14 +25,13 @@ from strikeout.calibration.loop import (
 )
 from strikeout.calibration.termination import Termination
 from strikeout.errors import ParameterError
+from strikeout.kernels.arrays import Floats
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Features
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearizer, rows
 from strikeout.statistics.losses import LEAST_SQUARES, AskedLoss, Loss, Reweighted, RobustLoss, robust_scale
 from strikeout.statistics.objective import Objective
-
-Floats = NDArray[np.float64]
 
 SETTLED = 1e-6  # relative change of a threshold; its effect on the parameters is far smaller
 OUTER_CAP = 100

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.deletions import PanelRows, QuoteRows
 from strikeout.calibration.identifiability import INFLATION
 from strikeout.calibration.latent_prior import refuse_prior
 from strikeout.calibration.latent_problem import parts_of
+from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.losses import Loss, Squared, loss_with, noise_variance
 from strikeout.statistics.objective import objective_of
@@ -19,8 +19,6 @@ from strikeout.statistics.objective import objective_of
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 PLAIN_ROWS = ("X", "pull", "stiffness", "cost", "counted")  # arrays with one entry per quote
 PANEL_ROWS = ("rows", "day", "counted", "pull", "stiffness", "cost")
@@ -116,7 +114,7 @@ def in_canonical_order(calibration: Calibration) -> tuple[QuoteRows | PanelRows,
     return replace(panel, **taken(panel, PANEL_ROWS, order)), order
 
 
-def taken(evidence: QuoteRows | PanelRows, names: tuple[str, ...], order: Rows | NDArray[np.bool_]) -> dict[str, Any]:
+def taken(evidence: QuoteRows | PanelRows, names: tuple[str, ...], order: Rows | Mask) -> dict[str, Any]:
     """Return these columns of some rows, by name."""
     columns = {name: getattr(evidence, name) for name in names}
     return {name: None if column is None else column[order] for name, column in columns.items()}

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from strikeout.calibration.summary import finite, table_html
 from strikeout.kernels import elementary
+from strikeout.kernels.arrays import Floats
 from strikeout.statistics.system import Group
 from strikeout.tables import Cell, Table, number
 from strikeout.text import as_lines, many
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

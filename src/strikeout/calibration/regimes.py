@@ -25,7 +25,6 @@ from math import fsum, inf, isfinite, nan, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.coordinates import Coordinates, coordinates_of
 from strikeout.calibration.latent_prior import refuse_prior
@@ -35,6 +34,7 @@ from strikeout.calibration.panels import shared_space
 from strikeout.calibration.regime_path import RegimePath, RegimeStart
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels import elementary
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.state_space import LOG_TWO_PI, Regimes, filter_regimes
 from strikeout.kernels.symmetric import inverse, solve
 from strikeout.models.model import ParameterSpace
@@ -45,7 +45,6 @@ from strikeout.text import Argument, many
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
 
-Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]  # the number of the start, and of the round
 
 MOST = 3  # regimes

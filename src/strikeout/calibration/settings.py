@@ -10,11 +10,11 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.coordinates import Bounds
 from strikeout.calibration.starts import Start
 from strikeout.errors import RefusedError, UsageError
+from strikeout.kernels.arrays import Mask
 from strikeout.quotes.forwards import as_given
 from strikeout.statistics.objective import Residual
 from strikeout.statistics.weights import Weighting
@@ -28,9 +28,9 @@ Choice = Literal["all", "otm"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 
 
-def is_out_of_the_money(contracts: Contracts) -> NDArray[np.bool_]:
+def is_out_of_the_money(contracts: Contracts) -> Mask:
     """Puts below the forward, calls at it and above: of every strike the side whose price is all time value."""
-    out: NDArray[np.bool_] = contracts.is_call == (contracts.strike >= contracts.forward)
+    out: Mask = contracts.is_call == (contracts.strike >= contracts.forward)
     return out
 
 

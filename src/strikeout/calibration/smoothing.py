@@ -19,7 +19,6 @@ from math import fsum, isfinite, isinf, isnan, nan, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.identifiability import relative_errors
 from strikeout.calibration.latent_filter import filter_panel, freedom_of
@@ -32,6 +31,7 @@ from strikeout.calibration.termination import Termination
 from strikeout.calibration.variance_steps import VarianceSteps, dates_of
 from strikeout.errors import UsageError
 from strikeout.kernels import state_space
+from strikeout.kernels.arrays import Floats, Mask
 from strikeout.kernels.state_space import Transition
 from strikeout.kernels.symmetric import inverse, solve
 from strikeout.models.model import Model
@@ -45,8 +45,6 @@ from strikeout.text import Argument
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 SETTLED = 1e-7  # standard errors
 DESCENTS, STEPS, HALVINGS = 40, 40, 30
@@ -125,7 +123,7 @@ def _filtered(panel: Calibration, strength: float) -> Calibration:
     )
 
 
-def _on_path(panel: Calibration, smoothing: Smoothing, theta: Floats, x: Floats, held: Flags) -> Calibration:
+def _on_path(panel: Calibration, smoothing: Smoothing, theta: Floats, x: Floats, held: Mask) -> Calibration:
     """Return the panel at these parameters: their cost and their fit, not yet their errors."""
     cost, shared, values = smoothing.cost(theta, x), theta.tolist(), x.tolist()
     return replace(
@@ -184,7 +182,7 @@ class Joint:
     latent: Floats
     shared_variances: list[float]
     latent_variances: Floats  # not-a-number if one is held on a bound
-    held: Flags
+    held: Mask
     triangle: tuple[float, ...]  # the normal equations of the shared parameters, the path eliminated
 
     def is_nothing(self, move: Floats, noise: float) -> bool:
@@ -275,7 +273,7 @@ class Blocks:
     pull: Floats  # the score of the latent parameters
 
 
-def _step(blocks: Blocks, cost: float, held: Flags, shared: tuple[list[int], Floats]) -> Joint:
+def _step(blocks: Blocks, cost: float, held: Mask, shared: tuple[list[int], Floats]) -> Joint:
     """Return a step; shared parameters on a bound (``sides``) that are pulled out of it are held."""
     moving, sides = shared
     H, G, across = blocks.H, blocks.G, blocks.across

@@ -13,7 +13,6 @@ from math import isfinite, nan, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.deletions import (
     PanelRows,
@@ -28,6 +27,7 @@ from strikeout.calibration.deletions import (
 from strikeout.calibration.panels import LABEL, values_of
 from strikeout.calibration.quote_rows import free_names, in_canonical_order
 from strikeout.errors import UsageError
+from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.kernels.normal import two_sided
 from strikeout.kernels.products import gram
 from strikeout.kernels.symmetric import inverse
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
     from strikeout.quotes.quotes import Quotes
 
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.intp]
 
 AUTO = "auto"
 BINDING = 1e-9  # of Feller's ratio above one
@@ -275,7 +273,7 @@ def check_errors(quotes: Quotes, errors: str | Sequence[str]) -> None:
         cluster_numbers(quotes, label)
 
 
-def cluster_numbers(quotes: Quotes, label: str) -> Numbers:
+def cluster_numbers(quotes: Quotes, label: str) -> Rows:
     """Return the number of the cluster of each quote, from 0 on; quotes without a value are a cluster of their own.
 
     Raises:
@@ -366,7 +364,7 @@ def _scores(evidence: QuoteRows | PanelRows) -> tuple[Floats, Floats]:
     return reduced * pull[:, None], np.add.reduce(eliminated(days), axis=0)[:p, :p]
 
 
-def _moves(evidence: QuoteRows | PanelRows, number: Numbers, free: int) -> Floats:
+def _moves(evidence: QuoteRows | PanelRows, number: Rows, free: int) -> Floats:
     """Return the moves of the parameters if one cluster is deleted, each by one exact step."""
     groups = int(number.max(initial=-1)) + 1
     try:
@@ -378,7 +376,7 @@ def _moves(evidence: QuoteRows | PanelRows, number: Numbers, free: int) -> Float
         return np.full((2, free), np.nan)
 
 
-def _renumbered(number: Numbers) -> Numbers:
+def _renumbered(number: Rows) -> Rows:
     """Return the clusters numbered by their first row, so that sums do not depend on how labels are sorted.
 
     Days that are numbers sort differently once a CSV file has made them text.
@@ -392,7 +390,7 @@ def _renumbered(number: Numbers) -> Numbers:
     return rank[code.ravel()]
 
 
-def _counted(calibration: Calibration) -> NDArray[np.bool_]:
+def _counted(calibration: Calibration) -> Mask:
     """Return which quotes have a weight above zero."""
     from strikeout.statistics.weights import weights_of
 
@@ -400,7 +398,7 @@ def _counted(calibration: Calibration) -> NDArray[np.bool_]:
     return np.asarray(weight > 0.0)
 
 
-def _count(number: Numbers, counted: NDArray[np.bool_]) -> int:
+def _count(number: Rows, counted: Mask) -> int:
     return len(np.unique(number[counted]))
 
 

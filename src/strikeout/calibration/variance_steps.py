@@ -29,7 +29,6 @@ from strikeout.text import Argument
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
 
-Floats = NDArray[np.float64]
 Dates = NDArray[np.datetime64]
 
 NAMES = ("mean_reversion", "long_variance", "vol_of_vol")

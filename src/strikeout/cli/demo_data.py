@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.assurance.influence import Influence, influence
 from strikeout.assurance.verify import Verification
@@ -18,6 +17,7 @@ from strikeout.forgetting.forgetting import Forgetting
 from strikeout.forgetting.recompute import paper_step, restep
 from strikeout.forgetting.update import restore
 from strikeout.kernels import black
+from strikeout.kernels.arrays import Floats
 from strikeout.models.heston import Heston
 from strikeout.paper.sets import quotes as paper_quotes
 from strikeout.quotes.contracts import Contracts
@@ -25,8 +25,6 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import moments_of
 from strikeout.store.signing import verify
 from strikeout.synthetic.heston_quotes import TRUTH
-
-Floats = NDArray[np.float64]
 
 SLIPPED, STALE = "decimal point slipped: a tenth of the price", "stale: the prices of twenty days before"
 STALE_BY = 20  # days

@@ -32,6 +32,7 @@ from strikeout.forgetting.forgetting import MOVED, aligned, move_rows, moves
 from strikeout.forgetting.recalibrate import calibrate_again
 from strikeout.forgetting.refusal import determined
 from strikeout.forgetting.step_error import NoStep, StepError, certify
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.models.model import Model
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes, stacked
@@ -361,7 +362,7 @@ def latent_of_least_cost(
     place = k * size - k * (k - 1) // 2  # of the latent parameter's own curvature in the triangle
     line = Line(low, high, place, place + size - 1 - k)
 
-    def equations(_: NDArray[np.intp], x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def equations(_: Rows, x: Floats) -> Floats:
         return np.array([evaluate([*values[:k], float(x[0]), *values[k + 1 :]]).triangle])
 
     found = settled(equations, np.array([start]), line, rounding=np.array([objective.rounding]), negligible=1e-12)

@@ -12,13 +12,14 @@ from functools import cached_property
 from math import inf, isfinite, isnan, sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from strikeout.assurance.optimality import Question
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import ParameterError, RefusedError, UsageError
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.evidence import free_parameters
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.symmetric import length
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Features
@@ -32,8 +33,6 @@ from strikeout.statistics.shards import Shards, one_shard, shard_states, shards_
 from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, OneStep, System
 from strikeout.statistics.weights import RULES, Weighting
 from strikeout.text import Argument
-
-Floats = NDArray[np.float64]
 
 
 def restep(

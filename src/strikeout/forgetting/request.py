@@ -13,8 +13,9 @@ from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.evidence import STEPS, Unsupported, unsupported
 from strikeout.forgetting.expiry_parameters import model_left
 from strikeout.forgetting.refusal import refuse_everything
+from strikeout.kernels.arrays import Rows
 from strikeout.quotes.forwards import Refit, is_derived, refits
-from strikeout.quotes.names import Names, Rows, as_names
+from strikeout.quotes.names import Names, as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments, moments_of
 from strikeout.text import many

@@ -21,7 +21,7 @@ from functools import cached_property, lru_cache
 from math import inf, isinf, sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from strikeout.assurance.indicator import Indicator, indicator, sizes
 from strikeout.assurance.optimality import Optimality, slack_for
@@ -30,6 +30,7 @@ from strikeout.calibration.identifiability import FREE, INFLATION, free_beyond, 
 from strikeout.calibration.panels import shared_space
 from strikeout.errors import ParameterError
 from strikeout.forgetting.evidence import Evidence, Unsupported
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.symmetric import Judged, dot, judged
 from strikeout.models.model import ParameterSpace
 from strikeout.quotes.quotes import Quotes
@@ -38,8 +39,6 @@ from strikeout.statistics.schur import ArrowBlocks
 from strikeout.statistics.second_order import GroupSums, expand
 from strikeout.statistics.system import WHOLE, Group, OneStep
 from strikeout.statistics.weights import Weighting, weights_of
-
-Floats = NDArray[np.float64]
 
 
 class Verdict(StrEnum):

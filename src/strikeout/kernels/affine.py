@@ -12,14 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import double_heston, fourier_trapezoid, heston_cf, jump_cf, jump_split
+from strikeout.kernels.arrays import Complexes, Floats
 from strikeout.kernels.compiled import compiled, threads
 from strikeout.kernels.heston_twin import Parts
-
-Floats = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
 
 VERSION = 4  # of the rule and of the terms: another one moves the last bits of a price
 WORTH_THREADS = 5_000  # strikes, each as dear as some dozens of Heston's; an expiry counts as

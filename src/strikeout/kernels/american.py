@@ -33,15 +33,12 @@ from math import inf, isfinite, nan
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import black
+from strikeout.kernels.arrays import Floats, Mask
 from strikeout.kernels.compiled import native, threads
 from strikeout.kernels.elementary import cos, exp, expm1, log, log1p, sin
 from strikeout.kernels.normal import CENTRE, COEFFICIENTS, cdf_twin, density_twin
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 GUESSES, ROUNDS, LONG_ROUNDS, TRIALS, HORIZONS = 4, 120, 400, 80, 40
 STEEP = 4.0  # 2 (r - q) / sigma^2
@@ -132,7 +129,7 @@ def _lagrange(z: Floats, at: Floats) -> Floats:
     return np.where(hit.any(axis=0), hit.astype(float), share / total)
 
 
-def prices(columns: list[Floats], is_call: Booleans, *, fine: bool, vega: bool) -> Floats:
+def prices(columns: list[Floats], is_call: Mask, *, fine: bool, vega: bool) -> Floats:
     """Return price, premium over the European option, and vega if asked for: one row each.
 
     Args:
@@ -151,7 +148,7 @@ def prices(columns: list[Floats], is_call: Booleans, *, fine: bool, vega: bool) 
     return out
 
 
-def volatilities(price: Floats, columns: list[Floats], is_call: Booleans, *, fine: bool) -> Floats:
+def volatilities(price: Floats, columns: list[Floats], is_call: Mask, *, fine: bool) -> Floats:
     """Return the volatility at which each American option has its price.
 
     Args:
@@ -507,7 +504,7 @@ def _value(t: Terms, of: Nodes, found: tuple[Boundary, ...], most: float = LOST)
 def _meeting(found: tuple[Boundary, ...]) -> float:
     """Return the first sqrt(tau / horizon) at which the boundaries meet; 1 if they do not."""
 
-    def have_met(x: Floats) -> Booleans:
+    def have_met(x: Floats) -> Mask:
         return found[0].at(2.0 * x - 1.0) <= found[1].at(2.0 * x - 1.0)
 
     marks = np.arange(1, 257) / 256

@@ -11,16 +11,14 @@ Elementwise: a row never depends on its neighbours. Nothing raises: the result i
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from strikeout.kernels.arrays import Floats, Mask
 from strikeout.kernels.normal import SQRT_HALF, density, erfcx_right
-
-Floats = NDArray[np.float64]
 
 SQRT_HALF_PI = 1.2533141373155003
 
 
-def price(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: NDArray[np.bool_]) -> Floats:
+def price(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Mask) -> Floats:
     """``D ((F - K) N(d) + s n(d))`` for a call; the intrinsic value where sigma is zero.
 
     Raises:

@@ -22,14 +22,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from strikeout.kernels import elementary
+from strikeout.kernels.arrays import Floats, Mask
 from strikeout.kernels.compiled import native
 from strikeout.kernels.normal import CENTRE, COEFFICIENTS, INVERSE_SQRT_TWO_PI, SQRT_HALF, erfcx_right
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 SQRT_HALF_PI = 1.2533141373155003
 _ERFCX = np.array(COEFFICIENTS)
@@ -120,7 +118,7 @@ def _by_blocks(kernel: Callable[..., Floats], columns: tuple[ArrayLike, ...], is
     return out.reshape(calls.shape)
 
 
-def _price(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Booleans) -> Floats:
+def _price(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Mask) -> Floats:
     module = native()
     if module is None:
         return price_twin(F, K, T, sigma, D, is_call)
@@ -129,7 +127,7 @@ def _price(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: B
     return found
 
 
-def price_twin(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Booleans) -> Floats:
+def price_twin(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Mask) -> Floats:
     """Return prices without compiled code, and their definition: what is compiled has these bits."""
     s = _total_volatility(F, K, T, sigma, D)
     x, b_max = _log_moneyness(F, K), _upper_bound(F, K)
@@ -138,14 +136,14 @@ def price_twin(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_cal
     return np.minimum(D * (_intrinsic(F, K, is_call) + np.sqrt(F) * np.sqrt(K) * b), D * np.where(is_call, F, K))
 
 
-def _vega(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Booleans) -> Floats:  # noqa: ARG001
+def _vega(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Mask) -> Floats:  # noqa: ARG001
     s = _total_volatility(F, K, T, sigma, D)
     h, t = _h_and_t(_log_moneyness(F, K), s)
     e: Floats = elementary.exp(-0.5 * (h * h + t * t))
     return D * np.sqrt(F) * np.sqrt(K) * np.sqrt(T) * (e * INVERSE_SQRT_TWO_PI)
 
 
-def _implied_volatility(price: Floats, F: Floats, K: Floats, T: Floats, D: Floats, is_call: Booleans) -> Floats:
+def _implied_volatility(price: Floats, F: Floats, K: Floats, T: Floats, D: Floats, is_call: Mask) -> Floats:
     module = native()
     if module is None:
         return implied_volatility_twin(price, F, K, T, D, is_call)
@@ -154,7 +152,7 @@ def _implied_volatility(price: Floats, F: Floats, K: Floats, T: Floats, D: Float
     return found
 
 
-def implied_volatility_twin(price: Floats, F: Floats, K: Floats, T: Floats, D: Floats, is_call: Booleans) -> Floats:
+def implied_volatility_twin(price: Floats, F: Floats, K: Floats, T: Floats, D: Floats, is_call: Mask) -> Floats:
     """Return implied volatilities without compiled code, and their definition: what is compiled has these bits."""
     time_value = price - D * _intrinsic(F, K, is_call)
     room = D * np.where(is_call, F, K) - price  # up to the upper bound; the same for the out-of-the-money twin
@@ -179,7 +177,7 @@ def _upper_bound(F: Floats, K: Floats) -> Floats:
     return np.sqrt(np.minimum(F, K) / np.maximum(F, K))
 
 
-def _intrinsic(F: Floats, K: Floats, is_call: Booleans) -> Floats:
+def _intrinsic(F: Floats, K: Floats, is_call: Mask) -> Floats:
     return np.maximum(np.where(is_call, F - K, K - F), 0.0)
 
 
@@ -188,7 +186,7 @@ def _total_volatility(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats)
     return np.where(_all_positive(F, K, D) & (sigma >= 0), sigma * np.sqrt(T), np.nan)
 
 
-def _all_positive(*columns: Floats) -> Booleans:
+def _all_positive(*columns: Floats) -> Mask:
     """Return whether, row by row, every column is finite and above zero."""
     every = np.ones(columns[0].shape, bool)
     for column in columns:

@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from strikeout.kernels.arrays import Integers, Words
 from strikeout.kernels.compiled import native
 
-Integers = NDArray[np.int64]
 LONG, SHORT = 8, 4
 BITS = 20  # of the filter of the twin
 
@@ -78,5 +77,5 @@ class SearchTwin:
                         yield at - place, number
 
 
-def _hashed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _hashed(words: Words) -> Words:
     return (words * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - BITS)

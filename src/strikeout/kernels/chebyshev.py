@@ -20,13 +20,10 @@ from functools import cache
 from math import ldexp, prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import elementary, int192
+from strikeout.kernels.arrays import Floats, Rows, Words
 from strikeout.kernels.compiled import native
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 BASIS_GRID = 48
 FACTOR_GRID = 72
@@ -98,7 +95,7 @@ def quadrature(count: int) -> Floats:
     return matrix
 
 
-def exact_sums(basis: Floats, factors: Floats, starts: Rows) -> int192.Words:
+def exact_sums(basis: Floats, factors: Floats, starts: Rows) -> Words:
     """Return sums of ``factor * basis`` over consecutive groups of points, ``(groups, c, q, 3)`` words of 192 bits.
 
     Group g begins at point ``starts[g]``; none is empty. In NumPy: digits small enough that a matrix product of doubles
@@ -139,7 +136,7 @@ def exact_sums(basis: Floats, factors: Floats, starts: Rows) -> int192.Words:
             part = np.zeros((groups, len(factors), len(basis), 3), np.uint64)
             part[:, [places[d][0] for d in rows]] = int192.placed(products[:, rows], at + place)
             parts.append(part)
-    total: int192.Words = int192.sums_twin(np.stack(parts), np.zeros(1, np.intp))[0]
+    total: Words = int192.sums_twin(np.stack(parts), np.zeros(1, np.intp))[0]
     return total
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.kernels import heston_cf
-from strikeout.kernels.heston_cf import Complexes, Floats
+from strikeout.kernels.arrays import Complexes, Floats, Mask, Rows
 
 LOG_TOLERANCE = 27.5  # exp(-27.5) = 1e-12: the discretisation error aimed at, of the forward
 MOMENT_CAP = 4.0  # ln of the moment allowed at the edge of the strip
@@ -200,8 +200,8 @@ def strips(slices: Geometry, known: Moments, law: Law) -> Floats:
     return out
 
 
-def _count(holds: NDArray[np.bool_]) -> NDArray[np.intp]:
-    count: NDArray[np.intp] = np.add.reduce(holds, axis=-1, dtype=np.intp)
+def _count(holds: Mask) -> Rows:
+    count: Rows = np.add.reduce(holds, axis=-1, dtype=np.intp)
     return count
 
 
@@ -217,7 +217,7 @@ def wings(slices: Geometry, known: Moments, strip: Floats) -> tuple[Floats, Floa
     return -bound[:, 0], bound[:, 1]
 
 
-def group_of(k: Floats, kstar: Floats) -> NDArray[np.intp]:
+def group_of(k: Floats, kstar: Floats) -> Rows:
     """0 left, 1 middle, 2 right: cut at 0 and at k*."""
     return (k >= 0.0).astype(np.intp) + (k >= kstar)
 
@@ -238,7 +238,7 @@ class Contours:
     last: Floats  # or at the other end of the middle one; both less the shift.
 
 
-def contours(slices: Geometry, strip: Floats, pair_slice: NDArray[np.intp], pair_group: NDArray[np.intp]) -> Contours:
+def contours(slices: Geometry, strip: Floats, pair_slice: Rows, pair_group: Rows) -> Contours:
     """Return the contours of some slices' groups; b is not-a-number if there is no strip, and so no contour."""
     columns = (
         slices.T,
@@ -290,7 +290,7 @@ class Terms:
 
     zeta: Complexes  # (pairs, nodes)
     F: Complexes  # (functions, pairs, nodes), not-a-number for a pair without a contour
-    turns: NDArray[np.intp]  # (pairs,) how often NODES_A_TURN nodes hold a whole contour
+    turns: Rows  # (pairs,) how often NODES_A_TURN nodes hold a whole contour
 
     def of(self, functions: int) -> Terms:
         """Return the first functions alone; where a contour ends is decided by all of them."""
@@ -319,7 +319,7 @@ def terms(along: Contours, law: Law) -> Terms:
     return Terms(zeta, F, turns)
 
 
-def _longer(old: NDArray[Any], new: NDArray[Any], rest: NDArray[np.intp]) -> NDArray[Any]:
+def _longer(old: NDArray[Any], new: NDArray[Any], rest: Rows) -> NDArray[Any]:
     """More nodes for the rest of the pairs, zeros for the others."""
     nodes = old.shape[-1]
     out = np.zeros((*old.shape[:-1], nodes + new.shape[-1]), old.dtype)
@@ -328,7 +328,7 @@ def _longer(old: NDArray[Any], new: NDArray[Any], rest: NDArray[np.intp]) -> NDA
     return out
 
 
-def _terms(along: Contours, number: Floats, law: Law) -> tuple[Complexes, Complexes, NDArray[np.bool_]]:
+def _terms(along: Contours, number: Floats, law: Law) -> tuple[Complexes, Complexes, Mask]:
     """Terms of these nodes, and which stand before the first that adds less than the tolerance at every strike."""
     b, h, sine, cosine = along.b, along.h, along.sine, along.cosine
     grown = np.exp(h * number)

@@ -37,9 +37,9 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import ArrayLike, NDArray
 
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.elementary import nearest_exponent
 
-Floats = NDArray[np.float64]
 Function = Callable[[NDArray[Any]], NDArray[Any]]
 
 TINY = 2.0**-100  # e: its square is lost beside anything, so the real part of f does not move
@@ -204,7 +204,7 @@ class Dual(NDArrayOperatorsMixin):
         return NotImplemented
 
 
-def variables(x: NDArray[np.float64]) -> Dual:
+def variables(x: Floats) -> Dual:
     """Return the parameters themselves: each with slope one by itself."""
     return Dual(x, np.eye(len(x)))
 

@@ -26,14 +26,11 @@ from itertools import pairwise
 from math import inf, nan
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import black
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.compiled import native, threads
 from strikeout.kernels.elementary import exp, log
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 NODES, WIDTH = 200, 5.0  # as in native/dividends.hpp
 STEPS, FEWEST = 100, 6  # of the life of an option, and of an interval between dividends

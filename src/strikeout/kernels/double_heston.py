@@ -24,13 +24,10 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import contours, heston_cf, heston_twin
+from strikeout.kernels.arrays import Complexes, Floats
 from strikeout.kernels.contours import LEVEL
-
-Floats = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
 
 VERSION = 1  # of the shape: another one moves the last bits of a price
 STEPS = 8  # of the search for the end, after which it is known to half a per cent

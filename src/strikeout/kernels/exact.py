@@ -18,11 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.kernels import symmetric
+from strikeout.kernels.arrays import Floats, Integers, Mask, Words
 from strikeout.kernels.compiled import native
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint64]
 Exponents = NDArray[np.int32]
 
 LARGEST = 2.0**62  # a column of a row must stay below this on its grid
@@ -31,7 +29,7 @@ _HALF = np.uint64(0xFFFFFFFF)
 _AT_ONCE = 1 << 18  # rows whose products of digits still sum within an int64
 
 
-def quantise(values: Floats, exponents: Exponents) -> tuple[Integers, NDArray[np.bool_]]:
+def quantise(values: Floats, exponents: Exponents) -> tuple[Integers, Mask]:
     """Return rows on the grid, and which of them are fit for it: finite and in range. Unfit rows are zero."""
     with np.errstate(invalid="ignore", over="ignore"):
         # A product with a power of two is rounded like ldexp, and takes a third of the time.

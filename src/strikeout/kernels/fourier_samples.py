@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from strikeout.kernels import chebyshev
-from strikeout.kernels.heston_cf import Floats
+from strikeout.kernels.arrays import Floats
 
 PERIODS = 8  # in a doubling
 FUNCTIONS = 8  # five derivatives, the value, and two idle rows: BLAS multiplies 8 faster than 6

@@ -30,8 +30,9 @@ from typing import NamedTuple
 import numpy as np
 
 from strikeout.kernels import contours, heston_twin
+from strikeout.kernels.arrays import Complexes, Floats
 from strikeout.kernels.fourier_samples import FUNCTIONS, PERIODS, Slice, is_negligible, keep, period, squares
-from strikeout.kernels.heston_cf import Complexes, Floats, log_cf, log_moment
+from strikeout.kernels.heston_cf import log_cf, log_moment
 from strikeout.kernels.heston_twin import Parts
 
 IMAGES = 29.0  # ln of 1 / the images, of the forward

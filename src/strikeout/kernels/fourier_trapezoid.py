@@ -34,12 +34,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from strikeout.kernels.arrays import Complexes, Floats, Mask, Rows
 from strikeout.kernels.compiled import compiled
 
-Floats = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
 # ln E[exp(i z X)] of X = ln(S_T / forward) and its derivatives by each parameter, at frequencies z, for one T.
 LogCf = Callable[[Complexes, float, Floats], tuple[Complexes, Sequence[Complexes]]]
 
@@ -151,7 +149,7 @@ def count_of(known: Known, h: float, cut: float) -> int:
     (1 + 1 / fall)^2 times the slope at u.
     """
 
-    def first(candidates: NDArray[np.intp]) -> int:
+    def first(candidates: Rows) -> int:
         u: Floats = h * candidates.astype(float)
         size, slope = known.bound(u)
         fall = np.maximum(size - known.bound(2.0 * u)[0], 1e-300)
@@ -213,7 +211,7 @@ def _terms(log_cf: LogCf, T: float, theta: Floats, u: Floats, h: float) -> Compl
     return F
 
 
-def _matters(F: Complexes, number: Floats, cut: float) -> NDArray[np.bool_]:
+def _matters(F: Complexes, number: Floats, cut: float) -> Mask:
     # From a node on, a tail that falls like a power of u sums to the term there times its number, or less.
     tail: Floats = np.max(np.abs(F), axis=1) * np.maximum(number, 1.0)
     return np.asarray(~(tail < np.exp(-cut)))

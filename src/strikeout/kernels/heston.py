@@ -12,13 +12,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import elementary, fourier_series, heston_twin, products
+from strikeout.kernels.arrays import Floats, Mask
 from strikeout.kernels.compiled import compiled, default_kernel, threads
 from strikeout.kernels.heston_twin import NODES, Parts
-
-Floats = NDArray[np.float64]
 
 WORTH_THREADS = 50_000  # strikes, of which more than one thread makes short work
 EXPIRY = 300  # strikes: what the contours of a slice, or of a node of a panel, cost about as much as
@@ -87,9 +85,7 @@ def weighed(kernel: str, theta: Floats, part: Parts, quadratic: Floats, linear: 
     return total
 
 
-def price(
-    theta: Floats, forward: Floats, strike: Floats, expiry: Floats, discount: Floats, is_call: NDArray[np.bool_]
-) -> Floats:
+def price(theta: Floats, forward: Floats, strike: Floats, expiry: Floats, discount: Floats, is_call: Mask) -> Floats:
     """Return prices of contracts in any order."""
     k = elementary.log(strike / forward)
     order = np.lexsort((k, expiry))

@@ -19,10 +19,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
+from strikeout.kernels.arrays import Complexes, Floats
 
 AMPLIFIED = 64.0  # kappa vbar / sigma^2: below, a logarithm may lose its last digits
 

@@ -7,10 +7,9 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import contours, taylor_cells
-from strikeout.kernels.heston_cf import Floats
+from strikeout.kernels.arrays import Floats, Mask, Rows
 
 CHUNK = 64  # slices, or expiries of panels, at a time; bounds the memory, changes no bit
 NODES = 8  # expiries at which a panel's polynomials are found
@@ -27,7 +26,7 @@ class Parts(NamedTuple):
     """
 
     expiries: Floats
-    offsets: NDArray[np.intp]
+    offsets: Rows
     k: Floats
     t: Floats | None = None
     half: float = 0.0
@@ -153,7 +152,7 @@ def _panels(law: contours.Law, parts: Parts, functions: int) -> Floats:
     return out
 
 
-def _resolved(a: Floats) -> NDArray[np.bool_]:
+def _resolved(a: Floats) -> Mask:
     """Return the cells, of coefficients of t^q x^p ``(NODES, DEGREE, functions, cells)``, for which eight expiries are
     enough.
 
@@ -189,12 +188,12 @@ def _within(low: Floats, high: Floats, parts: Parts, values: Callable[[Parts], F
     return out
 
 
-def _coefficients(terms: contours.Terms, pair_of: NDArray[np.intp], centre: Floats, half: Floats) -> Floats:
+def _coefficients(terms: contours.Terms, pair_of: Rows, centre: Floats, half: Floats) -> Floats:
     """Return polynomials of cells on the contours of their pairs; some dozens of cells at a time, contours of one
     length."""
     zeta, F, turns = terms.zeta, np.conj(terms.F), terms.turns[pair_of]
 
-    def made(some: NDArray[np.intp] | slice, nodes: int) -> Floats:
+    def made(some: Rows | slice, nodes: int) -> Floats:
         pair = pair_of[some]
         return taylor_cells.coefficients(zeta[pair, :nodes], F[:, pair, :nodes], centre[some], half[some])
 

@@ -13,14 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from strikeout.kernels.arrays import Floats, Integers, Rows, Words
 from strikeout.kernels.compiled import native
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint64]
-Rows = NDArray[np.intp]
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)

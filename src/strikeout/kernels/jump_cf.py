@@ -13,10 +13,8 @@ Merton (1976), as Bates (1996) adds it to Heston's model; the drift is compensat
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
+from strikeout.kernels.arrays import Complexes, Floats
 
 
 def log_cf(z: Complexes, T: float, theta: Floats) -> tuple[Complexes, tuple[Complexes, Complexes, Complexes]]:

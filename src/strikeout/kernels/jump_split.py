@@ -23,12 +23,9 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import fourier_trapezoid, heston_cf, heston_twin
-
-Floats = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
+from strikeout.kernels.arrays import Complexes, Floats
 
 VERSION = 1  # of the split: another one moves the last bits of a price
 MOST_JUMPS = 16.0  # expected

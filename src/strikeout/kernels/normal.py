@@ -19,13 +19,12 @@ from __future__ import annotations
 from math import inf, pi
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from strikeout.kernels import elementary
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.compiled import native
 from strikeout.kernels.elementary import atan2, sqrt
-
-Floats = NDArray[np.float64]
 
 CENTRE = 3.5  # the z at which y = 0; near 3.5 the coefficients fall fastest
 COEFFICIENTS = (

@@ -20,9 +20,8 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from strikeout.kernels.arrays import Floats
 
 
 def inner(a: Floats, b: Floats) -> Floats:

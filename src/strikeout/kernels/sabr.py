@@ -23,11 +23,10 @@ raises.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import elementary
+from strikeout.kernels.arrays import Floats
 
-Floats = NDArray[np.float64]
 Columns = tuple[Floats, Floats, Floats, Floats]
 
 

@@ -12,12 +12,9 @@ fixed order, so the answer follows from the rows; the compiled function and its 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.kernels.compiled import native
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 def unexplained(x: Floats, offsets: Rows, r: Floats, w: Floats, most: int) -> tuple[float, int]:

@@ -36,11 +36,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import elementary
-
-Floats = NDArray[np.float64]
+from strikeout.kernels.arrays import Floats
 
 LOG_TWO_PI = 1.8378770664093453
 

@@ -22,11 +22,9 @@ wing without quotes is one parameter, not a direction in three. Elementwise; not
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import elementary
-
-Floats = NDArray[np.float64]
+from strikeout.kernels.arrays import Floats
 
 
 def raw(k: Floats, theta: tuple[Floats, ...]) -> tuple[Floats, tuple[Floats, ...]]:

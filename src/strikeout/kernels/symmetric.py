@@ -43,11 +43,10 @@ from math import inf, isfinite, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from strikeout.kernels.arrays import Floats, Mask
 from strikeout.kernels.compiled import native
 
-Floats = NDArray[np.float64]
 Matrix = Sequence[Sequence[float]]
 Vector = Sequence[float]
 
@@ -217,7 +216,7 @@ def eigenvalues_twin(A: Floats) -> Floats:
     return values.reshape(A.shape[:-1])
 
 
-def _turn(S: Floats, i: int, j: int, off: Floats, turns: NDArray[np.bool_]) -> None:
+def _turn(S: Floats, i: int, j: int, off: Floats, turns: Mask) -> None:
     """Rotate each matrix whose entry (i, j) is not negligible; the lower triangle is not used."""
     with np.errstate(over="ignore"):
         tau = (S[:, j, j] - S[:, i, i]) / (2.0 * np.where(turns, off, 1.0))

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from math import factorial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from strikeout.kernels.heston_cf import Complexes, Floats
+from strikeout.kernels.arrays import Complexes, Floats, Rows
 
 DEGREE = 16  # coefficients a polynomial
 MINUS_FACTORIALS = np.array([-1.0 / factorial(p) for p in range(DEGREE)])
@@ -30,14 +29,14 @@ AT_ONCE = 1 << 16  # terms of strikes evaluated together; bounds the memory, cha
 class Cells:
     """The cells that hold strikes, in the order of the strikes; every field ``(cells,)``."""
 
-    part: NDArray[np.intp]  # the slice, or panel
+    part: Rows  # the slice, or panel
     centre: Floats
     half: Floats
-    start: NDArray[np.intp]  # the first strike
-    size: NDArray[np.intp]  # strikes
+    start: Rows  # the first strike
+    size: Rows  # strikes
 
 
-def occupied(k: Floats, offsets: NDArray[np.intp], kstar: Floats, widest: Floats, doublings: Floats) -> Cells:
+def occupied(k: Floats, offsets: Rows, kstar: Floats, widest: Floats, doublings: Floats) -> Cells:
     """Return the cells with strikes in them; part j holds ``k[offsets[j]:offsets[j + 1]]``, ascending.
 
     A strike is compared with the edges alone, so its cell follows from its own k. The narrowest cell is wider than k*
@@ -129,7 +128,7 @@ def powers(x: Floats, count: int = DEGREE) -> Floats:
     return out
 
 
-def evaluate(coefficients: Floats, size: NDArray[np.intp], basis: Floats) -> Floats:
+def evaluate(coefficients: Floats, size: Rows, basis: Floats) -> Floats:
     """``(functions, n)``: the sum over p of each strike's ``coefficients[p, function, cell]`` times its ``basis[p]``.
 
     Strikes of a cell stand together, ``size`` of them. A few thousand at a time, so that what is repeated stays in the
@@ -148,7 +147,7 @@ def evaluate(coefficients: Floats, size: NDArray[np.intp], basis: Floats) -> Flo
     return out
 
 
-def _evaluate(coefficients: Floats, size: NDArray[np.intp], basis: Floats) -> Floats:
+def _evaluate(coefficients: Floats, size: Rows, basis: Floats) -> Floats:
     terms, functions, _ = coefficients.shape
     if basis.shape[1] == 1:  # joined by a second, or there would be no axis of strikes
         return _evaluate(coefficients, 2 * size, basis.repeat(2, axis=1))[:, :1]

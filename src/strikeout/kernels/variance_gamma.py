@@ -48,16 +48,13 @@ from dataclasses import dataclass
 from math import inf, isfinite, ldexp, pi, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import contours, heston_cf, heston_twin
+from strikeout.kernels.arrays import Complexes, Floats
 from strikeout.kernels.compiled import compiled, threads
 from strikeout.kernels.elementary import atan2, cos, exp, expm1, log, log1p, sin
 from strikeout.kernels.heston_twin import Parts
 from strikeout.kernels.normal import CENTRE, COEFFICIENTS, cdf, density
-
-Floats = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
 
 FEWEST_STEPS, MOST_STEPS = 1e-4, 1e4  # shapes a that are priced on contours
 LEAST_VARIANCE, MOST_VARIANCE = 1e-12, 1e2  # of X, likewise

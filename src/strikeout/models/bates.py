@@ -6,16 +6,14 @@ from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import affine, jump_split
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.compiled import Kernel, default_kernel
 from strikeout.models import heston
 from strikeout.models.engine import check_kernel, linearized
 from strikeout.models.model import ParameterSpace, Theta, inside
 from strikeout.quotes.contracts import Contracts
-
-Floats = NDArray[np.float64]
 
 # Heston's bounds and starts; a jump moves the index by up to a factor e, and up to twenty come a year.
 SPACE = ParameterSpace(

@@ -9,14 +9,12 @@ from itertools import pairwise
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import black
+from strikeout.kernels.arrays import Floats
 from strikeout.models.expiries import Expiries, called, label, ladder, quoted, settled, years_of
 from strikeout.models.model import ParameterSpace, Theta, inside
 from strikeout.quotes.contracts import Contracts
-
-Floats = NDArray[np.float64]
 
 STARTS = (0.2, 0.5, 0.1)
 DOMAIN = {"volatility": (0.0, inf)}

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.errors import ParameterError, UsageError
 from strikeout.kernels import derivatives, fourier_trapezoid
+from strikeout.kernels.arrays import Complexes, Floats
 from strikeout.kernels.compiled import Kernel, default_kernel
-from strikeout.kernels.fourier_trapezoid import Complexes, LogCf
+from strikeout.kernels.fourier_trapezoid import LogCf
 from strikeout.models.engine import linearized
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts
 
-Floats = NDArray[np.float64]
 # With its derivatives (a pair), or as the logarithm alone.
 Given = LogCf | Callable[[Complexes, float, Any], Any]
 

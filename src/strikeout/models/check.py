@@ -12,17 +12,16 @@ from math import ldexp
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.errors import StrikeoutError, UsageError
 from strikeout.kernels import derivatives, elementary, fourier_trapezoid
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.elementary import nearest_exponent, power
 from strikeout.models.characteristic import MARTINGALE, CharacteristicModel
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.contracts import Contracts, Features
 from strikeout.text import as_lines
 
-Floats = NDArray[np.float64]
 Wares = Any  # contracts, or rows of named columns
 
 # What a user's code may raise; each becomes a sentence.

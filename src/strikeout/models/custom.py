@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from strikeout.errors import ParameterError, UsageError
 from strikeout.kernels import derivatives
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.elementary import nearest_exponent
 from strikeout.models import jax_function
 from strikeout.models.jax_function import is_jax
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts, Features
 
-Floats = NDArray[np.float64]
 Function = Callable[..., Any]
 Starts = Mapping[str, float] | Sequence[Mapping[str, float]]
 Bounds = Mapping[str, tuple[float, float]]

@@ -7,17 +7,15 @@ from functools import cache
 from math import inf, isfinite
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
 from strikeout.kernels import affine, double_heston
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.compiled import Kernel, default_kernel
 from strikeout.models import heston
 from strikeout.models.engine import check_kernel, linearized
 from strikeout.models.model import ParameterSpace, Theta, inside
 from strikeout.quotes.contracts import Contracts
-
-Floats = NDArray[np.float64]
 
 NAMES = tuple(f"{name}[{which}]" for which in ("slow", "fast") for name in heston.SPACE.names)
 DOMAIN = {

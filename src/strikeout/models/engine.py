@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from strikeout.errors import UsageError
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.compiled import KERNELS, native
 from strikeout.quotes.contracts import Contracts, Layout
-
-Floats = NDArray[np.float64]
 
 
 def check_kernel(kernel: str) -> None:

@@ -16,14 +16,12 @@ from math import inf
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.models.model import Domain, ParameterSpace, Theta, inside
 from strikeout.quotes.contracts import Contracts
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 Expiries = tuple[float, ...] | Literal["quoted"]
 
 

@@ -8,16 +8,15 @@ from math import inf
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from strikeout.errors import ParameterError, UsageError
 from strikeout.kernels import heston as kernel_of
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.compiled import Kernel, default_kernel
 from strikeout.models.engine import check_kernel, linearized
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts, Layout
-
-Floats = NDArray[np.float64]
 
 # The bounds of a calibration contain every published one we found (DAX 2002: mean_reversion 15.7, vol_of_vol 3.4), days
 # of bitcoin options (2020-09-12, by implied volatility: 23.7 and 16.2) and days of index options whose variance is so

@@ -9,12 +9,11 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
+from strikeout.kernels.arrays import Floats
 from strikeout.text import first_line
 
-Floats = NDArray[np.float64]
 Function = Callable[..., Any]
 
 VERSION = 1  # of how a function is evaluated here

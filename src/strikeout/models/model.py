@@ -8,12 +8,12 @@ from math import inf, isfinite
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from strikeout.errors import ParameterError
+from strikeout.kernels.arrays import Floats
 from strikeout.quotes.contracts import Contracts
 
-Floats = NDArray[np.float64]
 Theta = Mapping[str, float] | ArrayLike
 
 

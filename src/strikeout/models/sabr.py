@@ -8,17 +8,15 @@ from math import inf, isfinite, ldexp, sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
 from strikeout.kernels import bachelier, black
 from strikeout.kernels import sabr as kernel
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.elementary import nearest_exponent, power
 from strikeout.models.expiries import Expiries, Smiles, quoted, settled, spread_over
 from strikeout.models.model import Domain, ParameterSpace
 from strikeout.quotes.contracts import Contracts
-
-Floats = NDArray[np.float64]
 
 STARTS = ((0.2, -0.3, 0.6), (0.3, -0.7, 1.2), (0.15, 0.3, 0.8), (0.2, -0.8, 2.0))  # at a year: vol, correlation, nu
 MIDDLE = 0.5  # where a free beta begins

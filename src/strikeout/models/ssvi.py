@@ -9,16 +9,14 @@ from itertools import pairwise
 from math import inf, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import black
 from strikeout.kernels import svi as kernel
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.elementary import power
 from strikeout.models.expiries import Expiries, called, label, ladder, quoted, settled, years_of
 from strikeout.models.model import ParameterSpace, Theta, inside
 from strikeout.quotes.contracts import Contracts
-
-Floats = NDArray[np.float64]
 
 SHAPE = ("correlation", "curvature", "fading")
 STARTS = ((-0.5, 1.0, 0.5, 0.04), (-0.8, 0.5, 0.3, 0.09), (0.2, 1.0, 0.4, 0.04), (-0.3, 2.0, 0.5, 0.02))

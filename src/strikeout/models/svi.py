@@ -9,16 +9,14 @@ from math import inf, sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
 from strikeout.kernels import black
 from strikeout.kernels import svi as kernel
+from strikeout.kernels.arrays import Floats, Mask
 from strikeout.models.expiries import Expiries, Smiles, called, label, quoted, settled, spread_over, years_of
 from strikeout.models.model import Domain, ParameterSpace, Theta, inside
 from strikeout.quotes.contracts import Contracts
-
-Floats = NDArray[np.float64]
 
 NATURAL = ("variance", "correlation", "curvature")
 RAW = ("level", "left", "right", "centre", "width")
@@ -202,7 +200,7 @@ class SVI(Smiles):
         return ParameterSpace(NATURAL, lower * size, upper * size, np.array(NATURAL_STARTS) * size)
 
 
-def _quoted_range(contracts: Contracts | None, T: float) -> NDArray[np.bool_]:
+def _quoted_range(contracts: Contracts | None, T: float) -> Mask:
     """Return which of the log-strikes looked at lie between the quotes of an expiry; all of them without quotes."""
     k = np.empty(0) if contracts is None or not len(contracts) else contracts.log_moneyness[contracts.expiry == T]
     return np.ones(len(LOOKED_AT), bool) if not k.size else (k.min() <= LOOKED_AT) & (k.max() >= LOOKED_AT)

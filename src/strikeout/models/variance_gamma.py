@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import variance_gamma as clock
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.compiled import Kernel, default_kernel
 from strikeout.models.engine import check_kernel, linearized
 from strikeout.models.model import ParameterSpace, Theta, inside
 from strikeout.quotes.contracts import Contracts
-
-Floats = NDArray[np.float64]
 
 SPACE = ParameterSpace(
     names=("volatility", "variance_rate", "drift"),

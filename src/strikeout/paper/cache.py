@@ -35,11 +35,12 @@ from functools import cache, cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Step
 from strikeout.errors import UsageError
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.kernels.symmetric import solve
 from strikeout.models.model import Model, Theta
 from strikeout.paper import heston
@@ -54,8 +55,6 @@ from strikeout.statistics.normal_equations import PAPER_RIDGE, NormalEquations
 from strikeout.statistics.shards import Shards, one_shard, shard, shards_of
 from strikeout.statistics.weights import Weighting
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 Forget = str | Sequence[str] | ArrayLike
 Sums = tuple[Floats, Floats]
 
@@ -326,7 +325,6 @@ def _solved(cache: Cache, sums: Sums, *, at: Floats | None = None) -> Update:
     return Update(cache.model.parameters.named(theta), theta, H, G)
 
 
-Places = NDArray[np.intp]
 Size = Literal["small", "large"]
 
 SIZES: tuple[Size, Size] = ("small", "large")
@@ -365,7 +363,7 @@ def cache_of(quotes: Quotes, reference: Floats, *, size: Size) -> Cache:
     return Cache(quotes, model=paper_model(size), theta_ref=reference, shards=shards)
 
 
-def retrained(cache: Cache, kept: Places) -> Floats:
+def retrained(cache: Cache, kept: Rows) -> Floats:
     """``paper.retrain`` from the cached rows: a row depends on its quote alone, so pricing again gives the same."""
     return solved(cache.theta_ref, np.add.reduce(cache.psi[kept], axis=0), np.add.reduce(cache.u[kept], axis=0))
 

@@ -32,11 +32,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
+from strikeout.kernels.arrays import Floats
 from strikeout.models.heston import SLOWER
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts
-
-Floats = NDArray[np.float64]
 
 Complexes = NDArray[np.complexfloating[Any, Any]]
 

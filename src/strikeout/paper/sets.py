@@ -11,8 +11,9 @@ import numpy as np
 
 from strikeout.errors import UsageError
 from strikeout.kernels import elementary
+from strikeout.kernels.arrays import Floats
 from strikeout.paper import heston
-from strikeout.quotes.contracts import Contracts, Floats
+from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
 from strikeout.synthetic.heston_quotes import (
     DAYS_PER_YEAR,

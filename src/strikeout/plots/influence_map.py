@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from strikeout.assurance.influence import deletions_by
 from strikeout.calibration.fit_errors import expiry_names
 from strikeout.kernels import black
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.plots import style
 from strikeout.plots.style import WHOLE, View, caption, is_panel
 from strikeout.quotes.conditions import literal
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
     from strikeout.quotes.quotes import Quotes
 
-Numbers = NDArray[np.intp]
 
 EDGES = np.array([7.0, 14.0, 30.0, 60.0, 91.0, 182.0, 365.0, 730.0, 1825.0])  # days
 BUCKETS = ("1w", "2w", "1m", "2m", "3m", "6m", "1y", "2y", "5y", "over 5y")
@@ -53,7 +52,7 @@ class Axis:
 
     label: str
     names: tuple[str, ...]
-    place: Numbers
+    place: Rows
     edges: tuple[float, ...] = ()
     conditions: tuple[str, ...] = ()
 
@@ -185,8 +184,6 @@ def name_sides(panel: Axes, down: Axis, across: Axis) -> None:
     panel.set_xlabel(across.label)
 
 
-Floats = NDArray[np.float64]
-
 MOST_EXPIRIES = 12  # beyond, expiries are put in fixed buckets: in a panel over days nearly every one is distinct
 DECADES = 4  # of Cook's distance shown below the largest; what is smaller has the palest colour
 
@@ -201,7 +198,7 @@ class InfluenceMap:
     down: Axis
     across: Axis
     distance: Floats  # (expiries, columns)
-    count: NDArray[np.intp]
+    count: Rows
     moves: dict[str, Floats]  # of each parameter if the cell is struck out, in standard errors
 
     @property

@@ -9,9 +9,9 @@ from math import ceil, isfinite, log10
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.plots.drawing import Drawing, element, short, text
 from strikeout.plots.influence_map import DECADES, Axis, InfluenceMap, influence_map
 from strikeout.plots.residuals import residual_map
@@ -22,7 +22,6 @@ from strikeout.text import many
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
 
-Floats = NDArray[np.float64]
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 960.0, 84.0, 6.0, 6.0, 40.0
 SHADES = 8  # of a size, h1 to h8 in the style sheet
 SIDES = 4  # shades of each sign, d1 to d4 and n1 to n4
@@ -147,7 +146,7 @@ def _by_sign(values: Floats, name: str, unit: str, *, strongest: float | None = 
     return Shading(f"{name}, {unit}", shade, keys)
 
 
-def _tips(down: Axis, across: Axis, count: NDArray[np.intp], values: Floats) -> dict[str, Any]:
+def _tips(down: Axis, across: Axis, count: Rows, values: Floats) -> dict[str, Any]:
     """Return the names and conditions of both sides, for the script that shows readouts and collects cells."""
     return {
         "data_x": json.dumps(across.names),

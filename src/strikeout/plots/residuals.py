@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from strikeout.calibration.fit_errors import implied_volatilities
+from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.plots import style
 from strikeout.plots.influence_map import TALL, Axis, expiry_axis, moneyness_axis, name_sides
 from strikeout.plots.style import WHOLE, Unit, View, caption
@@ -34,7 +35,7 @@ class ResidualMap:
     expiries: Axis
     moneyness: Axis
     mean: Floats  # (expiries, columns)
-    count: NDArray[np.intp]
+    count: Rows
     unit: str
     left_out: int  # quotes that have no residual in this unit
 
@@ -129,7 +130,6 @@ def plot_residual_map(calibration: Calibration, *, title: str | None = None, vie
     return figure
 
 
-Floats = NDArray[np.float64]
 MOST_DATES_NAMED = 4
 
 
@@ -183,7 +183,7 @@ def plot_residuals(
     return figure
 
 
-def _draw(panel: Axes, x: Floats, residuals: Floats, picks: NDArray[np.bool_], rmse: float) -> None:
+def _draw(panel: Axes, x: Floats, residuals: Floats, picks: Mask, rmse: float) -> None:
     panel.axhspan(-2 * rmse, 2 * rmse, color=style.FAINT, alpha=0.12, linewidth=0)
     panel.axhline(0.0, color=style.FAINT, linewidth=0.8)
     are_many = len(x) > style.MANY // 3

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
 from strikeout.kernels import black
+from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.plots import style
 from strikeout.plots.influence_map import length
 from strikeout.plots.style import WHOLE, View, caption, is_panel
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from strikeout.models.model import Model
     from strikeout.quotes.quotes import Quotes
 
-Floats = NDArray[np.float64]
 
 MOST_PANELS = 9
 FULL = 5  # an expiry with fewer quotes makes a poor smile, and is shown if there is no better one
@@ -51,7 +51,7 @@ class Smile:
     volatility: Floats
     bid: Floats
     ask: Floats
-    is_otm: NDArray[np.bool_]  # out of the money; in the money a spread is wide in volatility
+    is_otm: Mask  # out of the money; in the money a spread is wide in volatility
     curve_moneyness: Floats
     curve: Floats
     missing: int  # quotes whose price no volatility gives
@@ -217,7 +217,7 @@ def seen_in(calibration: Calibration | Day, view: View = WHOLE) -> Calibration |
     return Day(panel.model, panel.theta(group), quotes[rows], str(group))
 
 
-def _smile(calibration: Calibration | Day, rows: NDArray[np.intp], dates: NDArray[np.generic] | None) -> Smile:
+def _smile(calibration: Calibration | Day, rows: Rows, dates: NDArray[np.generic] | None) -> Smile:
     quotes = calibration.used
     contracts = quotes.contracts[rows]
     observed, half = quotes.observed[rows], quotes.spread[rows] / 2

@@ -20,10 +20,10 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
 from strikeout.calibration.fit_errors import expiry_names
 from strikeout.errors import UsageError
+from strikeout.kernels.arrays import Mask
 from strikeout.text import printable
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ class View:
         if self.unit is not None and self.unit not in UNITS:
             raise UsageError(f"unit={self.unit!r}: not a unit of residuals. Use one of {', '.join(UNITS)}.")
 
-    def rows(self, quotes: Quotes) -> NDArray[np.bool_]:
+    def rows(self, quotes: Quotes) -> Mask:
         """Return which quotes are shown.
 
         Raises:

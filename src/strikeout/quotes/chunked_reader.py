@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from strikeout.errors import ColumnError
+from strikeout.kernels.arrays import Words
 from strikeout.quotes.applying import filled_columns, stacked
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import BESIDE, NO_ROAD, SLICE, Layout, paired_rows, rights, with_constants
@@ -163,7 +163,7 @@ class Chunks:
     layout: Layout
     clock: Clock | None
     log: IssueLog
-    fingerprints: NDArray[np.uint64]
+    fingerprints: Words
     places: tuple[Place, ...]
     store: ChunkStore
     columns: Mapping[str, pl.DataType]  # of all chunks; one without an American row lacks their label
@@ -229,7 +229,7 @@ class _Pass:
         self._log = IssueLog(store)
         self._places: list[Place] = []
         self._columns: dict[str, pl.DataType] = {}
-        self._fingerprints: list[NDArray[np.uint64]] = []
+        self._fingerprints: list[Words] = []
         self._layout: Layout | None = None
         self._missing: ColumnError | None = None
         self._bad, self._first_bad = 0, ""

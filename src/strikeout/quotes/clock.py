@@ -9,11 +9,10 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
+from strikeout.kernels.arrays import Floats, Mask
 
-Floats = NDArray[np.float64]
 DAY = 86_400.0
 DAYS_A_YEAR = 365.0
 FRIDAY = 4
@@ -157,7 +156,7 @@ class Clock:
         shown: Floats = (passed[number] + self._counted(today, is_closed[number]))[back]
         return shown
 
-    def _counted(self, seconds: Floats, is_closed: NDArray[np.bool_]) -> Floats:
+    def _counted(self, seconds: Floats, is_closed: Mask) -> Floats:
         """Return what the first seconds of a day count for."""
         begin, end = (_seconds(text) for text in (self.open, self.close))
         working = self.overnight * seconds + (1.0 - self.overnight) * np.clip(seconds - begin, 0.0, end - begin)

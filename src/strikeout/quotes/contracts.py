@@ -16,14 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
 from strikeout.kernels import elementary
+from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.quotes.names import sorted_rows
 from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.kernels.heston_twin import Parts
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 PANEL = 0.2  # width of a panel of ln T
@@ -85,7 +83,7 @@ class Contracts:
     strike: Floats
     expiry: Floats
     discount: Floats
-    is_call: NDArray[np.bool_]
+    is_call: Mask
 
     def __init__(
         self, *, forward: ArrayLike, strike: ArrayLike, expiry: ArrayLike, discount: ArrayLike, is_call: ArrayLike

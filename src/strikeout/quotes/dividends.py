@@ -19,14 +19,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from strikeout.errors import UnreadableFileError, UsageError
 from strikeout.kernels import elementary
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.dividends import CashFlows
 from strikeout.quotes.parquet_metadata import check_parquet
-
-Floats = NDArray[np.float64]
 
 DIVIDENDS = "dividends"  # the label
 MODELS = ("escrowed", "piecewise")

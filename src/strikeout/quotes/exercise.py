@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
 from strikeout.kernels import american, black, dividends, elementary
+from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.dividends import DIVIDENDS, cash_flows
 from strikeout.quotes.parity import AMERICAN_MID, run_starts
@@ -30,8 +31,6 @@ from strikeout.text import many
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # Each round halves the error or better: after eight a slice of one year is 6e-6 of its forward and 5e-5 in its rate
 # from the end, far below what spreads allow. A fixed number: a rule for stopping would make a slice depend on others.
@@ -136,7 +135,7 @@ def european_prices(mid: Floats, spot: Floats, contracts: Contracts, paid: NDArr
 
 
 def _convert_with_cash(
-    found: Floats, mid: Floats, spot: Floats, c: Contracts, paid: NDArray[np.object_], rows: NDArray[np.intp]
+    found: Floats, mid: Floats, spot: Floats, c: Contracts, paid: NDArray[np.object_], rows: Rows
 ) -> None:
     """Write the European prices of quotes with cash dividends, which share a grid if their markets are the same."""
     groups: dict[tuple[str, float, float, float, float, bool], list[int]] = {}

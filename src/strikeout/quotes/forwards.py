@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError
 from strikeout.kernels import black, elementary
+from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.dividends import DIVIDENDS, borrows, less_dividends
 from strikeout.quotes.exercise import ROUNDS, european_prices, is_american
@@ -57,14 +58,14 @@ class Forwards:
     forward: Floats
     discount: Floats
     rate: Floats
-    quotes: NDArray[np.intp]
-    pairs: NDArray[np.intp]
+    quotes: Rows
+    pairs: Rows
     r_squared: Floats
     implied_rate: Floats
     forward_error: Floats
     borrow: Floats
-    american: NDArray[np.bool_]
-    converted: NDArray[np.intp]
+    american: Mask
+    converted: Rows
     correction: Floats
 
     @staticmethod
@@ -77,7 +78,7 @@ class Forwards:
         )
 
     @staticmethod
-    def joined(parts: Sequence[Forwards], order: NDArray[np.intp]) -> Forwards:
+    def joined(parts: Sequence[Forwards], order: Rows) -> Forwards:
         """Return the slices of several tables as one, in this order."""
         columns: dict[str, Any] = {}
         for column in fields(Forwards):
@@ -153,8 +154,6 @@ def _number(value: float, form: str) -> str:
     return format(float(value), form) if np.isfinite(value) else "-"
 
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 FORWARD_FROM, DISCOUNT_FROM = "forward_from", "discount_from"
 NEEDED = (
     *KEYS,
@@ -344,7 +343,7 @@ def touched_by(quotes: Quotes, gone: Mask) -> Mask:
     return found
 
 
-def _conversion(numbers: NDArray[np.intp], mid: Floats, made: Quotes, at: NDArray[np.intp], count: int) -> Any:
+def _conversion(numbers: Rows, mid: Floats, made: Quotes, at: Rows, count: int) -> Any:
     """Return how many American mids of each slice are European prices now, and what that is in volatility points."""
     early = np.isfinite(mid)
     if not early.any():
@@ -371,7 +370,7 @@ def _begin(discount: Floats, years: Floats, converted: Mask) -> Floats:
     return np.where(converted & ~np.isfinite(discount), prior, discount)
 
 
-def _near(numbers: NDArray[np.intp], strike: Floats, forward: Floats, before: Mask, converted: Mask) -> Mask:
+def _near(numbers: Rows, strike: Floats, forward: Floats, before: Mask, converted: Mask) -> Mask:
     """Return the rows of which parity needs European prices: those around the money, or all of a slice with few of
     them.
 
@@ -404,9 +403,7 @@ def _as_european(
     return found
 
 
-def _placed(
-    quotes: Quotes, at: NDArray[np.intp], *, forward: Floats, discount: Floats, source: Any, observed: Floats
-) -> Quotes:
+def _placed(quotes: Quotes, at: Rows, *, forward: Floats, discount: Floats, source: Any, observed: Floats) -> Quotes:
     c = quotes.contracts
     columns = {"forward": np.array(c.forward), "discount": np.array(c.discount)}
     columns["forward"][at], columns["discount"][at] = forward, discount
@@ -435,9 +432,7 @@ def _from_spot(labels: Mapping[str, NDArray[Any]], contracts: Contracts) -> Floa
     return less_dividends(found, texts, spot=spot, expiry=T, cost=_rate(contracts.discount, T) - dividend)
 
 
-def _borrow(
-    labels: Mapping[str, NDArray[Any]], numbers: NDArray[np.intp], first: NDArray[np.intp], c: Contracts
-) -> Floats:
+def _borrow(labels: Mapping[str, NDArray[Any]], numbers: Rows, first: Rows, c: Contracts) -> Floats:
     """Return the yield that the forward of each slice and the median of its spots imply, beside cash dividends."""
     part, spot = c[first], _medians(numbers, _numbers(labels, "spot", len(c)), len(first))
     texts = _column(labels, DIVIDENDS, len(c))[first].tolist()
@@ -457,12 +452,12 @@ def _is_american(labels: Mapping[str, NDArray[Any]], count: int) -> Mask:
     return is_american(_column(labels, "exercise", count))
 
 
-def _any(numbers: NDArray[np.intp], mask: Mask, count: int) -> Mask:
+def _any(numbers: Rows, mask: Mask, count: int) -> Mask:
     found: Mask = np.bincount(numbers, weights=mask, minlength=count) > 0
     return found
 
 
-def _medians(numbers: NDArray[np.intp], values: Floats, count: int) -> Floats:
+def _medians(numbers: Rows, values: Floats, count: int) -> Floats:
     """Return the median of the known numbers of each slice; not-a-number if none is known."""
     known = np.isfinite(values)
     out = np.full(count, np.nan)

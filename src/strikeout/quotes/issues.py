@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from strikeout.kernels.arrays import Mask
 from strikeout.quotes.checks.catalogue import RULES
 from strikeout.tables import Cell, Table, TextFormat, number
 
@@ -204,9 +204,9 @@ class IssueLog:
         return begin
 
     @property
-    def kept(self) -> NDArray[np.bool_]:
+    def kept(self) -> Mask:
         """Whether each row is kept by every rule so far."""
-        found: NDArray[np.bool_] = self.verdict == self.KEPT
+        found: Mask = self.verdict == self.KEPT
         return found
 
     def removed_by(self, code: str) -> int:

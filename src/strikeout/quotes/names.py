@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UnknownIdError, UsageError
+from strikeout.kernels.arrays import Floats, Rows, Words
 from strikeout.kernels.compiled import native
 from strikeout.text import Advice, agreeing, many, part
 
 Names = NDArray[np.str_]
-Rows = NDArray[np.intp]
 
 # Up to this many names a dictionary finds a few rows in two microseconds; beyond, its memory is better spent.
 DICTIONARY = 1 << 20
@@ -144,7 +144,7 @@ def as_names(names: ArrayLike | Set[str]) -> Names:
     return array
 
 
-def fingerprints(names: Names) -> NDArray[np.uint64]:
+def fingerprints(names: Names) -> Words:
     """Return a 64-bit number for each name, the same whatever the width of the array that holds it.
 
     Sum over the characters of (code point * a fixed odd number of that position), modulo 2^64.
@@ -157,7 +157,7 @@ def fingerprints(names: Names) -> NDArray[np.uint64]:
     return total ^ (total >> np.uint64(32))
 
 
-def _factors(count: int) -> NDArray[np.uint64]:
+def _factors(count: int) -> Words:
     # splitmix64 of 1, 2, 3, ...: published constants, made odd so that no factor loses the high bits.
     z = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -169,8 +169,6 @@ def _few(names: list[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:3])
     return shown + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
 
-
-Floats = NDArray[np.float64]
 
 A_HANDFUL = 1_000  # rows, which NumPy sorts about as fast
 FEW = 5_000  # rows, which a general sort takes no longer for

@@ -21,10 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.kernels import elementary
+from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.quotes.names import sorted_rows
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 PAIRS = 3  # below this a line through noise is not informative
 NEAREST = 5  # pairs around the money that count even if the band has fewer
@@ -60,12 +58,12 @@ def parity_lines(
     s: Rows,
     *,
     strike: Floats,
-    is_call: NDArray[np.bool_],
+    is_call: Mask,
     observed: Floats,
     spread: Floats,
     years: Floats,
     discount: Floats,
-    american: NDArray[np.bool_],
+    american: Mask,
 ) -> Lines:
     """Forward and discount of every slice, by Huber's robust line through the pairs around the money.
 
@@ -124,7 +122,7 @@ def parity_lines(
 
 
 def _pairs(
-    s: Rows, strike: Floats, is_call: NDArray[np.bool_], observed: Floats, spread: Floats
+    s: Rows, strike: Floats, is_call: Mask, observed: Floats, spread: Floats
 ) -> tuple[Rows, Floats, Floats, Floats]:
     """Return every strike with a call and a put: slice, strike, call - put, half of both spreads.
 
@@ -144,13 +142,13 @@ def _pairs(
     return s[put], strike[put], price[call] - price[put], 0.5 * (wide[call] + wide[put])
 
 
-def _near_the_money(s: Rows, K: Floats, F: Floats, band: Floats) -> NDArray[np.bool_]:
+def _near_the_money(s: Rows, K: Floats, F: Floats, band: Floats) -> Mask:
     with np.errstate(divide="ignore"):  # prices of nonsense may cross zero at a strike of zero
         away = np.abs(K / F[s] - 1.0)
     order = np.lexsort((K, away, s))
     ranked = np.empty(len(s), np.intp)
     ranked[order] = np.arange(len(s)) - np.searchsorted(s[order], s[order])
-    inside: NDArray[np.bool_] = (away <= band[s]) | (ranked < NEAREST)
+    inside: Mask = (away <= band[s]) | (ranked < NEAREST)
     return inside
 
 
@@ -189,7 +187,7 @@ AMERICAN_MID = "american_mid"  # the price of an American quote whose ``observed
 SHOWN = ("underlying", "root", "date", "expiry_date")
 
 
-def slice_numbers(labels: Mapping[str, NDArray[Any]], expiry: NDArray[np.float64]) -> tuple[Rows, Rows]:
+def slice_numbers(labels: Mapping[str, NDArray[Any]], expiry: Floats) -> tuple[Rows, Rows]:
     """Return the number of the slice of every row, from zero, and the first row of every slice."""
     columns = [*(labels[name] for name in KEYS if name in labels), expiry]
     starts = run_starts(columns)  # files have slices in runs: what follows looks at one row of each

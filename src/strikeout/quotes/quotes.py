@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
-from strikeout.quotes.contracts import Contracts, Features, Floats
+from strikeout.kernels.arrays import Floats, Mask, Rows
+from strikeout.quotes.contracts import Contracts, Features
 from strikeout.quotes.forwards import FORWARD_FROM, is_derived, refitted
-from strikeout.quotes.names import NameIndex, Names, Rows, as_names
+from strikeout.quotes.names import NameIndex, Names, as_names
 from strikeout.quotes.parity import AMERICAN_MID
 from strikeout.quotes.texts import DATE, check_dates, check_names, check_text
 from strikeout.text import as_lines, many
@@ -318,7 +319,7 @@ def _sized(what: str, array: NDArray[Any], count: int) -> NDArray[Any]:
     return array
 
 
-def _check(what: str, column: Floats, good: NDArray[np.bool_], needed: str) -> None:
+def _check(what: str, column: Floats, good: Mask, needed: str) -> None:
     bad = np.flatnonzero(~good)
     if bad.size:
         raise UsageError(

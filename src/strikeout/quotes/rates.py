@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from strikeout.errors import UnreadableFileError, UsageError
+from strikeout.kernels.arrays import Floats
 from strikeout.quotes.parquet_metadata import check_parquet
 from strikeout.text import Argument
 
@@ -70,7 +70,7 @@ class RateCurve:
             ) from error
         return _checked(pairs, "the curve given")
 
-    def at(self, years: NDArray[np.float64], dates: Sequence[str | None] | None = None) -> NDArray[np.float64]:  # noqa: ARG002
+    def at(self, years: Floats, dates: Sequence[str | None] | None = None) -> Floats:  # noqa: ARG002
         """Return the rate for each time to expiry, whatever the date; not-a-number for one that is unknown."""
         x, y = np.array(self.years), np.array(self.rates)
         if len(x) == 1:
@@ -78,7 +78,7 @@ class RateCurve:
         inside = np.clip(years, x[0], x[-1])
         right = np.clip(np.searchsorted(x, inside), 1, len(x) - 1)
         share = (inside - x[right - 1]) / (x[right] - x[right - 1])
-        found: NDArray[np.float64] = (1.0 - share) * y[right - 1] + share * y[right]
+        found: Floats = (1.0 - share) * y[right - 1] + share * y[right]
         return found
 
 
@@ -95,7 +95,7 @@ class DatedCurves:
     curves: tuple[RateCurve, ...]
     name: str = "the curves given"
 
-    def at(self, years: NDArray[np.float64], dates: Sequence[str | None] | None = None) -> NDArray[np.float64]:
+    def at(self, years: Floats, dates: Sequence[str | None] | None = None) -> Floats:
         """Return the rate for each time to expiry and date; not-a-number before the first curve or without a date.
 
         Raises:

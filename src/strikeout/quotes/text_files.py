@@ -17,9 +17,9 @@ from typing import BinaryIO, cast
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from strikeout.errors import UnreadableFileError
+from strikeout.kernels.arrays import Rows
 from strikeout.quotes.limits import (
     FEW_CELLS,
     FREE_GROWTH,
@@ -310,7 +310,7 @@ def _last_row_end(text: bytes) -> int:
     return int(ends[-1]) + 1 if ends.size else 0
 
 
-def _row_ends(text: bytes) -> NDArray[np.intp]:
+def _row_ends(text: bytes) -> Rows:
     """Return the places of the line breaks that are not inside quotation marks."""
     points = np.frombuffer(text, np.uint8)
     breaks = np.flatnonzero(points == ord("\n"))
@@ -318,7 +318,7 @@ def _row_ends(text: bytes) -> NDArray[np.intp]:
         return breaks
     # Inside quotation marks the number of marks so far is odd; a doubled mark counts twice and changes nothing.
     marks = np.flatnonzero(points == ord('"'))
-    outside: NDArray[np.intp] = breaks[np.searchsorted(marks, breaks) % 2 == 0]
+    outside: Rows = breaks[np.searchsorted(marks, breaks) % 2 == 0]
     return outside
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from strikeout.kernels.arrays import Mask, Rows
 from strikeout.quotes.checks.catalogue import RULES, Checks
 from strikeout.quotes.checks.frames import KNOWN, market_by
 from strikeout.quotes.checks.market import CHECKED, applies, check_market, unchecked
@@ -28,7 +28,6 @@ from strikeout.quotes.rules import Rules
 from strikeout.quotes.spill import Place
 from strikeout.text import printable
 
-Rows = NDArray[np.intp]
 Beside = Callable[[], Quotes]
 Share = Callable[[float], None]
 LOOK_BACK = frozenset({"Q210"})
@@ -233,7 +232,7 @@ def column_names(rules: Rules) -> dict[str, str]:
     return {role: printable(name) for role, name in {"price": called[price], **called}.items()}
 
 
-def beside_others(quotes: Quotes, held: Quotes) -> tuple[Quotes, Forwards | None, NDArray[np.bool_]]:
+def beside_others(quotes: Quotes, held: Quotes) -> tuple[Quotes, Forwards | None, Mask]:
     """Return the same as ``with_forwards``, for forwards that depend on these quotes and on others that are held."""
     held = held[~np.isin(held.ids, quotes.ids)]
     everything, forwards, nowhere = with_forwards(stacked(held, quotes))
@@ -295,7 +294,7 @@ def _refit(parts: Partitions, held: Quotes | None) -> list[tuple[Rows, Forwards]
     return slices
 
 
-def _market(rows: pl.DataFrame, made: Quotes | None, lost: NDArray[np.bool_] | None) -> pl.DataFrame:
+def _market(rows: pl.DataFrame, made: Quotes | None, lost: Mask | None) -> pl.DataFrame:
     """Return the rows as rules see them; those that are ``lost``, which have no forward, are left out."""
     work = unpacked(rows, WORK)
     own = {name: rows[name] for name in ("at", "row")}
@@ -311,7 +310,7 @@ def _market(rows: pl.DataFrame, made: Quotes | None, lost: NDArray[np.bool_] | N
     return market_by(own, labels)
 
 
-def _with_forwards(quotes: Quotes, held: Quotes | None) -> tuple[Quotes, Forwards | None, NDArray[np.bool_]]:
+def _with_forwards(quotes: Quotes, held: Quotes | None) -> tuple[Quotes, Forwards | None, Mask]:
     if held is None:
         return with_forwards(quotes)
     names = [name for name in MOMENT_LABELS if name in quotes.labels]

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.assurance.build import build_of
 from strikeout.assurance.canonical import canonical, parse
@@ -33,6 +32,7 @@ from strikeout.assurance.state_codec import (
 )
 from strikeout.calibration.panels import latent_of
 from strikeout.errors import RefusedError, StrikeoutError, UsageError
+from strikeout.kernels.arrays import Mask
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
@@ -288,7 +288,7 @@ def states_of(plan: Plan, partition: str, content: str) -> tuple[Receipt, list[P
     return receipt, parts
 
 
-def _states(plan: Plan, quotes: Quotes, groups: Groups) -> tuple[Sequence[State], NDArray[np.bool_]]:
+def _states(plan: Plan, quotes: Quotes, groups: Groups) -> tuple[Sequence[State], Mask]:
     """Return the state of each group, and which quotes are in none because it cannot hold them."""
     if plan.point is None:
         return moments_by_group(quotes, groups, weights=plan.weights, basis=plan.basis)

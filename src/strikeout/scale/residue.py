@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from strikeout.errors import StrikeoutError, UsageError
+from strikeout.kernels.arrays import Floats, Mask
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.writing import replace_file
 from strikeout.scale.fleet import groups
@@ -232,14 +232,14 @@ class _Rows:
 
     ids: frozenset[str]
     keys: frozenset[tuple[object, ...]]
-    observed: NDArray[np.float64]
+    observed: Floats
 
     @staticmethod
     def of(erased: Quotes) -> _Rows:
         everything = np.ones(len(erased), bool)
         return _Rows(frozenset(map(str, erased.ids)), frozenset(_keys(erased, everything)), np.unique(erased.observed))
 
-    def found_in(self, quotes: Quotes) -> NDArray[np.bool_]:
+    def found_in(self, quotes: Quotes) -> Mask:
         """Return which of these quotes are erased ones."""
         found = np.array([str(name) in self.ids for name in quotes.ids], bool)
         near = np.isin(quotes.observed, self.observed) & ~found
@@ -247,7 +247,7 @@ class _Rows:
         return found
 
 
-def _keys(quotes: Quotes, rows: NDArray[np.bool_]) -> Iterator[tuple[object, ...]]:
+def _keys(quotes: Quotes, rows: Mask) -> Iterator[tuple[object, ...]]:
     c, date = quotes.contracts, quotes.labels.get("date")
     for row in np.flatnonzero(rows).tolist():
         day = "" if date is None else str(date[row])

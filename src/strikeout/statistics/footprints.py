@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
 from strikeout.kernels import exact
-from strikeout.kernels.exact import Integers
+from strikeout.kernels.arrays import Integers, Mask
 from strikeout.quotes.names import NameIndex, Names
 from strikeout.statistics.normal_equations import NormalEquations, Schema
 from strikeout.text import many
@@ -72,11 +72,11 @@ class Footprints:
         return NameIndex.of(self.ids)
 
     @cached_property
-    def _counts(self) -> NDArray[np.bool_] | None:
+    def _counts(self) -> Mask | None:
         """Which rows are counted; None if all are."""
         if self.rows[:, -1].all():  # no residual is zero, which is the usual case and quick to see
             return None
-        counts: NDArray[np.bool_] = np.logical_or.reduce(self.rows != 0, axis=1)
+        counts: Mask = np.logical_or.reduce(self.rows != 0, axis=1)
         return None if counts.all() else counts
 
     def places(self, ids: ArrayLike) -> Integers:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.kernels.products import gram, product
 from strikeout.kernels.symmetric import inverse
 from strikeout.quotes.conditions import Column, computed_columns, full_name, own_columns
@@ -34,9 +35,7 @@ from strikeout.text import did_you_mean
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
-Floats = NDArray[np.float64]
 
-Rows = NDArray[np.intp]
 By = str | Sequence[str] | NDArray[Any] | None
 
 
@@ -148,10 +147,7 @@ def _ranked(codes: Rows) -> tuple[Rows, Rows]:
     return ranks, firsts
 
 
-Numbers = NDArray[np.intp]
-
-
-def clustered_covariance(scores: Floats, curvature: Floats, clusterings: Sequence[Numbers], moving: int) -> Floats:
+def clustered_covariance(scores: Floats, curvature: Floats, clusterings: Sequence[Rows], moving: int) -> Floats:
     """Return the covariance of the estimates under one or several clusterings.
 
     Args:
@@ -180,7 +176,7 @@ def jackknife_covariance(moves: Floats) -> Floats:
     return (groups - 1) / groups * gram(apart, apart)
 
 
-def cluster_sums(values: Floats, number: Numbers) -> Floats:
+def cluster_sums(values: Floats, number: Rows) -> Floats:
     """Return one row of sums per cluster, added in the order of the rows.
 
     >>> cluster_sums(np.array([[1.0], [2.0], [4.0]]), np.array([0, 1, 0])).tolist()
@@ -191,7 +187,7 @@ def cluster_sums(values: Floats, number: Numbers) -> Floats:
     return sums
 
 
-def joint(clusterings: Sequence[Numbers]) -> Numbers:
+def joint(clusterings: Sequence[Rows]) -> Rows:
     """Return the number of the cluster that each row is in under all clusterings at once.
 
     >>> joint([np.array([7, 7, 3]), np.array([1, 2, 1])]).tolist()

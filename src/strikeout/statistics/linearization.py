@@ -8,11 +8,9 @@ from functools import cached_property, lru_cache
 from math import isqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
-
-Floats = NDArray[np.float64]
+from strikeout.kernels.arrays import Floats
 
 
 @lru_cache(maxsize=64)

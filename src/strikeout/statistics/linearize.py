@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError, UnidentifiedError
 from strikeout.kernels import black, exact
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.models.model import Model, Theta
 from strikeout.quotes.contracts import Contracts
 from strikeout.statistics.footprints import Footprints
@@ -26,7 +27,6 @@ from strikeout.text import Advice
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
-Floats = NDArray[np.float64]
 
 # A price below this share of discount * forward is at the accuracy of the pricing kernels and has no volatility to
 # speak of; it is read as this share, and moves with no parameter.
@@ -214,7 +214,7 @@ def normal_equations_of(
     return NormalEquations(schema, state, total)
 
 
-def _refuse(quotes: Quotes, schema: Schema, unfit: NDArray[np.intp], first: Floats) -> None:
+def _refuse(quotes: Quotes, schema: Schema, unfit: Rows, first: Floats) -> None:
     largest = np.ldexp(exact.LARGEST, -schema.grid)
     column = int(np.argmin(np.abs(first) < largest))  # the first that is not below, or not a number
     name = (*schema.parameters, "residual")[column]

@@ -23,13 +23,11 @@ from math import isfinite
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.elementary import log1p
 from strikeout.text import Argument
-
-Floats = NDArray[np.float64]
 
 # The median absolute deviation of a normal variable, in standard deviations, is 1 / 1.4826.
 NORMAL_MAD = 1.482602218505602

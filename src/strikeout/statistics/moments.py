@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels import black, chebyshev, elementary, int192
-from strikeout.kernels.int192 import Table, Words
+from strikeout.kernels.arrays import Floats, Integers, Mask, Words
+from strikeout.kernels.int192 import Table
 from strikeout.quotes.contracts import Contracts
 from strikeout.statistics.groups import Groups
 from strikeout.statistics.weights import Weighting, weights_of
@@ -40,8 +41,6 @@ from strikeout.text import Advice, many
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Edges of the panels of |z|: one panel of -0.125 .. 0.125, then one of 0.25, and each further twice as wide. Prices
 # bend over a few volatilities around the money and are smooth far from it. The last edge holds strikes of 44 % to 229 %
@@ -100,7 +99,7 @@ class Basis:
         """Polynomials in ln T."""
         return 1 if self.expiries == "shared" else self.expiry_nodes
 
-    def cells(self, contracts: Contracts) -> tuple[Floats, NDArray[np.bool_]]:
+    def cells(self, contracts: Contracts) -> tuple[Floats, Mask]:
         """Return the cell of every contract, ``(n, 2)``: its expiry or the number of its panel of ln T, and its panel
         of z.
 
@@ -342,7 +341,7 @@ def moments_of(quotes: Quotes, *, weights: Weighting = "given", basis: Basis | N
 
 def moments_by_group(
     quotes: Quotes, groups: Groups, *, weights: Weighting = "given", basis: Basis | None = None
-) -> tuple[list[Moments], NDArray[np.bool_]]:
+) -> tuple[list[Moments], Mask]:
     """Return the moments of each group of quotes, and which quotes are in none because moments cannot hold them.
 
     Raises:
@@ -366,8 +365,8 @@ class _Points:
     rule: str
     cells: Floats
     factors: Floats
-    counts: NDArray[np.bool_]  # of a weight above zero
-    is_off: NDArray[np.bool_]  # off the grid
+    counts: Mask  # of a weight above zero
+    is_off: Mask  # off the grid
 
     def moments(self, rows: NDArray[Any]) -> Moments:
         """Return the moments of some of the points: a mask, or numbers."""
@@ -443,7 +442,7 @@ def _frozen(basis: Basis, weights: str, cells: Floats, sums: Words, counts: Inte
     return Moments(basis, weights, cells, sums, counts)
 
 
-def _refuse(quotes: Quotes, bad: NDArray[np.bool_], what: str) -> None:
+def _refuse(quotes: Quotes, bad: Mask, what: str) -> None:
     rows = np.flatnonzero(bad)
     if rows.size:
         ids = [str(quotes.ids[row]) for row in rows]

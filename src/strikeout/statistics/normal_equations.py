@@ -13,12 +13,12 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
 from strikeout.kernels import exact, symmetric
+from strikeout.kernels.arrays import Floats, Integers, Words
 from strikeout.kernels.elementary import nearest_exponent
-from strikeout.kernels.exact import Exponents, Integers, Words
+from strikeout.kernels.exact import Exponents
 from strikeout.statistics.linearization import Linearization
 from strikeout.text import many
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from strikeout.models.model import Model, Theta
     from strikeout.statistics.footprints import Footprints
 
-Floats = NDArray[np.float64]
 
 Residual = Literal["price", "implied_vol"]
 

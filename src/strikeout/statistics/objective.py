@@ -8,11 +8,11 @@ from math import sqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.kernels import black
-from strikeout.quotes.contracts import Contracts, Features, Layout, Rows
+from strikeout.kernels.arrays import Floats, Rows
+from strikeout.quotes.contracts import Contracts, Features, Layout
 from strikeout.statistics.losses import Loss, Squared
 from strikeout.statistics.weights import OF_PRICES, OF_VOLATILITIES, Weighting, implied_volatilities, weights_of
 from strikeout.text import Argument, agreeing
@@ -31,7 +31,6 @@ PLAIN = 16.0 * 2.0**-52
 FLATTEST = 1e-8
 
 
-Floats = NDArray[np.float64]
 Residual = Literal["price", "implied_vol"]
 RESIDUALS = ("price", "implied_vol")
 

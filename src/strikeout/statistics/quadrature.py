@@ -20,9 +20,9 @@ from functools import lru_cache
 from math import fsum, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.kernels import chebyshev, int192
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.products import weighed
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
@@ -30,8 +30,6 @@ from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.losses import Loss, Squared
 from strikeout.statistics.moments import PLAIN_EXPONENT, Basis, Moments, reference_price
 from strikeout.statistics.objective import JITTER
-
-Floats = NDArray[np.float64]
 
 # A cost below this share of that of the reference surface is rounding, and may come out negative. It is taken as this
 # share: a residual of about 1e-9 of the forward, far below any tick.

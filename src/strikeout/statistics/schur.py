@@ -22,16 +22,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
 from strikeout.kernels import exact
-from strikeout.kernels.exact import Integers, Words
+from strikeout.kernels.arrays import Floats, Integers, Mask, Words
 from strikeout.kernels.products import inner, product
 from strikeout.kernels.symmetric import inverse, solve
 from strikeout.statistics.normal_equations import NormalEquations, Schema
-
-Floats = NDArray[np.float64]
 
 BITS, BYTES = 192, 24  # of one sum
 
@@ -57,7 +54,7 @@ def eliminate(equations: NormalEquations, latent: str, *, held: bool = False) ->
     return NormalEquations(shared_schema(schema, latent), exact.from_integers(left), equations.count)
 
 
-def eliminate_each(blocks: Floats, k: int, held: NDArray[np.bool_]) -> Floats:
+def eliminate_each(blocks: Floats, k: int, held: Mask) -> Floats:
     """Return S of every block, in floating point: (groups, q - 1, q - 1) from (groups, q, q), symmetric.
 
     Args:
@@ -87,7 +84,7 @@ class ArrowBlocks:
     """
 
     B: Floats
-    held: NDArray[np.bool_]
+    held: Mask
     has_latent: bool = True
 
     def reduced(self) -> Floats:

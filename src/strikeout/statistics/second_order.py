@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.products import inner
 from strikeout.kernels.symmetric import solve
 from strikeout.models.model import Model, Theta
@@ -35,7 +36,6 @@ from strikeout.statistics.weights import Weighting, weights_of
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
-Floats = NDArray[np.float64]
 
 STEP = 1e-4  # of a parameter's size: central differences of sensitivities good to 1e-9 err by 1e-5 at most
 AT_ONCE = 1 << 14  # quotes, whose second derivatives are held at the same time: 20 MB of them

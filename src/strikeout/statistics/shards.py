@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
+from strikeout.kernels.arrays import Mask, Rows
 from strikeout.quotes.names import NameIndex, Names
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import NormalEquations
@@ -34,7 +35,7 @@ class Shards:
     """
 
     ids: Names
-    codes: NDArray[np.intp]
+    codes: Rows
     names: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -52,7 +53,7 @@ class Shards:
         """
         return tuple(self.names[code] for code in np.unique(self.codes[self._index.find(ids)]))
 
-    def touched(self, ids: ArrayLike) -> tuple[Shards, NDArray[np.intp]]:
+    def touched(self, ids: ArrayLike) -> tuple[Shards, Rows]:
         """Return the shards with at least one of these quotes, without these quotes, and the rows of what they retain.
 
         Raises:
@@ -68,7 +69,7 @@ class Shards:
         names = tuple(compress(self.names, is_touched.tolist()))
         return Shards(self.ids[rows], place[self.codes[rows]], names), rows
 
-    def rows_of(self, names: Iterable[str]) -> NDArray[np.bool_]:
+    def rows_of(self, names: Iterable[str]) -> Mask:
         """Return which quotes are in one of these shards.
 
         Raises:
@@ -76,7 +77,7 @@ class Shards:
         """
         is_named = np.zeros(len(self), bool)
         is_named[[self._codes_by_name[name] for name in names]] = True
-        found: NDArray[np.bool_] = is_named[self.codes]
+        found: Mask = is_named[self.codes]
         return found
 
     def members(self, name: str) -> Names:
@@ -198,7 +199,7 @@ def shard_states(footprints: Footprints, shards: Shards) -> dict[str, NormalEqua
     }
 
 
-def _codes_of(footprints: Footprints, shards: Shards) -> NDArray[np.intp]:
+def _codes_of(footprints: Footprints, shards: Shards) -> Rows:
     shards._index.find(footprints.ids)  # refuses, by name, what is in no shard
     known = dict(zip(shards.ids.tolist(), shards.codes.tolist(), strict=True))
     return np.array([known[name] for name in footprints.ids.tolist()], np.intp)
@@ -211,7 +212,7 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _keys(quotes: Quotes, cut: str) -> tuple[NDArray[np.intp], list[str]]:
+def _keys(quotes: Quotes, cut: str) -> tuple[Rows, list[str]]:
     """Return a key per quote, and the name of every key, in the order of the values."""
     by, _, given = (cut, "", "") if cut in quotes.labels else cut.partition(":")
     if by in OWN and by in quotes.labels:
@@ -250,7 +251,7 @@ def _numbers(cut: str, given: str) -> tuple[float, ...]:
     return tuple(map(float, pieces))
 
 
-def _distinct(column: NDArray[Any]) -> tuple[NDArray[np.intp], list[str]]:
+def _distinct(column: NDArray[Any]) -> tuple[Rows, list[str]]:
     texts = column.astype(str) if column.dtype.kind == "O" else column
     values, keys = np.unique(texts, return_inverse=True)
     return keys, [str(value) for value in values.tolist()] if values.dtype.kind != "M" else values.astype(str).tolist()
@@ -282,7 +283,7 @@ def _dates(by: str, column: NDArray[Any]) -> NDArray[np.datetime64]:
     return dates
 
 
-def _bucket(quotes: Quotes, by: str, edges: Sequence[float], cut: str) -> tuple[NDArray[np.intp], list[str]]:
+def _bucket(quotes: Quotes, by: str, edges: Sequence[float], cut: str) -> tuple[Rows, list[str]]:
     c, (usual, unit) = quotes.contracts, EDGES[by]
     values = c.strike / c.forward if by == "moneyness" else c.expiry * DAYS_PER_YEAR
     edges = edges or usual

@@ -15,10 +15,11 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from strikeout.errors import UnknownIdError, UsageError
 from strikeout.kernels import exact
+from strikeout.kernels.arrays import Floats, Integers, Mask, Rows
 from strikeout.kernels.symmetric import solve
 from strikeout.quotes.names import NameIndex
 from strikeout.statistics.footprints import Footprints
@@ -27,7 +28,6 @@ from strikeout.statistics.normal_equations import PAPER_RIDGE, NormalEquations, 
 from strikeout.statistics.schur import eliminate, pack, place_of, shared_schema, solve_words, unpack
 from strikeout.text import many
 
-Floats = NDArray[np.float64]
 Group = str | int | float
 
 T = TypeVar("T")
@@ -185,7 +185,7 @@ class Stacked(NamedTuple):
             np.array([one.slopes for one in eliminated]),
         )
 
-    def picked(self, more: Stacked | None, rows: NDArray[np.intp]) -> Stacked:
+    def picked(self, more: Stacked | None, rows: Rows) -> Stacked:
         """Return these rows of it and of more below it."""
         pairs = zip(self, self if more is None else more, strict=True)
         return Stacked(*(mine[rows] if more is None else np.concatenate([mine, other])[rows] for mine, other in pairs))
@@ -454,7 +454,7 @@ class System:
         return self._stacked.curvature
 
     @cached_property
-    def are_held(self) -> NDArray[np.bool_]:
+    def are_held(self) -> Mask:
         """Whether the latent parameter of each group stays at its reference, in the order of the groups."""
         if not self.held:
             return np.zeros(len(self.groups), bool)
@@ -537,7 +537,7 @@ class FootprintBlocks:
         gone = {group: self.blocks[group].total(at) for group, at in self.places(ids).items()}
         return self.system - System(gone, self.latent)
 
-    def places(self, ids: ArrayLike) -> dict[Group, NDArray[np.int64]]:
+    def places(self, ids: ArrayLike) -> dict[Group, Integers]:
         """Return the row numbers of these ids in the blocks that have them.
 
         Raises:
@@ -552,7 +552,7 @@ class FootprintBlocks:
         return {names[n]: (rows[owner == n] - starts[n]).astype(np.int64) for n in np.unique(owner).tolist()}
 
     @cached_property
-    def _index(self) -> tuple[NameIndex, NDArray[np.intp]]:
+    def _index(self) -> tuple[NameIndex, Rows]:
         blocks = self.blocks.values()
         ids = np.concatenate([rows.ids for rows in blocks]) if blocks else np.empty(0, "U1")
         return NameIndex.of(ids), np.cumsum([len(rows) for rows in blocks], dtype=np.intp)

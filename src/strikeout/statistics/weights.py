@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels import black
+from strikeout.kernels.arrays import Floats
 from strikeout.text import Advice, Argument, Mention, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
-Floats = NDArray[np.float64]
 WeightRule = Literal["given", "none", "relative", "vega", "spread", "vol-spread"]
 Weighting = WeightRule | ArrayLike | Mapping[str, float]
 RULES = ("given", "none", "relative", "vega", "spread", "vol-spread")

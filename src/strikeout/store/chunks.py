@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
+from strikeout.kernels.arrays import Mask
 from strikeout.quotes.contracts import Contracts, Features
 from strikeout.quotes.forwards import FORWARD_FROM, is_derived, refitted, underived
 from strikeout.quotes.quotes import Quotes, stacked
@@ -41,7 +42,7 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def only(self, kept: NDArray[np.bool_]) -> Chunk:
+    def only(self, kept: Mask) -> Chunk:
         """Return the quotes that a mask selects."""
         return Chunk(
             self.kind,

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from strikeout.kernels.arrays import Floats, Integers, Words
 from strikeout.kernels.byte_search import ByteSearch
 from strikeout.quotes.contracts import Features
 from strikeout.quotes.quotes import Quotes
@@ -155,7 +156,7 @@ def needles_of_texts(what: str, texts: Iterable[str]) -> Needles:
     return Needles({text.encode(): (what, TEXT) for text in texts if len(text) >= DIGITS})
 
 
-def needles_of_integers(what: str, rows: NDArray[np.int64], *, retained: NDArray[np.int64] | None = None) -> Needles:
+def needles_of_integers(what: str, rows: Integers, *, retained: Integers | None = None) -> Needles:
     """Return what must not be found of footprints or other integers, except small ones (below 2^32)."""
     values = np.unique(rows)
     values = values[np.abs(values.astype(float)) >= 2.0**32]
@@ -187,7 +188,7 @@ def scan(paths: Iterable[Path], needles: Needles, *, progress: Progress | None =
     return sorted(hits, key=lambda hit: (str(hit.path), hit.offset, hit.what, hit.form))
 
 
-def _numbers(quotes: Quotes) -> dict[str, NDArray[np.float64]]:
+def _numbers(quotes: Quotes) -> dict[str, Floats]:
     c = quotes.contracts
     described: dict[str, Any] = (
         dict(c.columns)
@@ -198,13 +199,13 @@ def _numbers(quotes: Quotes) -> dict[str, NDArray[np.float64]]:
     return {"observed": quotes.observed, "weight": quotes.weight, "spread": quotes.spread, **described, **labels}
 
 
-def _numbers_of(retained: Quotes | None) -> NDArray[np.float64]:
+def _numbers_of(retained: Quotes | None) -> Floats:
     """Return every number of the retained quotes, without its sign."""
     theirs = _numbers(retained) if retained is not None else {}
     return np.unique(np.concatenate([np.abs(held) for held in theirs.values()])) if theirs else np.empty(0)
 
 
-def _needles(what: str, column: NDArray[np.float64], kept: NDArray[np.float64]) -> dict[bytes, tuple[str, str]]:
+def _needles(what: str, column: Floats, kept: Floats) -> dict[bytes, tuple[str, str]]:
     own = np.unique(column[np.isfinite(column) & (column != 0)])
     gone = own[~np.isin(np.abs(own), kept)].astype("<f8")
     is_dense = np.count_nonzero(gone.view(np.uint8).reshape(-1, 8), axis=1) >= BYTES
@@ -374,7 +375,7 @@ class _Words:
         numbers = {needle: (what, form) for needle, what, form in search.kinds() if form in BINARY}
         self._kinds = numbers
         self._wanted = np.unique(np.frombuffer(b"".join(numbers), "<u8"))
-        self._rows: list[tuple[str, NDArray[np.uint64]]] = []
+        self._rows: list[tuple[str, Words]] = []
         self._count = 0
 
     def add(self, data: bytes, place: str) -> Iterator[Trace]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from strikeout.kernels.arrays import Integers
 
 MAGIC = b"SQLite format 3\0"
 HEADER = 100  # bytes of the file before the first page's own header
@@ -22,7 +23,7 @@ KINDS = (INTERIOR_INDEX, INTERIOR_TABLE, LEAF_INDEX, LEAF_TABLE)
 INTEGER_SIZES = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)  # bytes of a value by its serial type
 
 Read = Callable[[int, int], bytes]  # offset and size to bytes
-Gaps = NDArray[np.int64]  # one row per gap: where it begins and ends
+Gaps = Integers  # one row per gap: where it begins and ends
 
 
 class LayoutError(ValueError):
@@ -117,7 +118,7 @@ class _Walk:
                 self._follow(page, places + (4 if is_interior else 0), kind)
             yield page
 
-    def _follow(self, page: bytes, places: NDArray[np.int64], kind: int) -> None:
+    def _follow(self, page: bytes, places: Integers, kind: int) -> None:
         """Follow the rows that continue in other pages."""
         # The size of a row shorter than 128 bytes is one byte: most rows of an index need no further look.
         sizes = np.frombuffer(page, np.uint8)[places]

@@ -7,9 +7,10 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from strikeout.errors import RefusedError
+from strikeout.kernels.arrays import Mask
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import store
@@ -62,7 +63,7 @@ class SqliteReading:
         homes = self.shards_of(ids)
         return quotes_of([_only(self.chunk(number), names) for number, names in by_chunk(homes)])
 
-    def known(self, ids: ArrayLike) -> NDArray[np.bool_]:
+    def known(self, ids: ArrayLike) -> Mask:
         names = as_names(ids)
         if not self.seal().held:
             return np.zeros(len(names), bool)

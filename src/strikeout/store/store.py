@@ -20,10 +20,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal, Protocol, get_args
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from strikeout.errors import UnknownIdError, UsageError
+from strikeout.kernels.arrays import Mask
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.text import Advice, Mention, agreeing, many, part
@@ -78,7 +78,7 @@ class Reading(Protocol):
         """
         ...
 
-    def known(self, ids: ArrayLike) -> NDArray[np.bool_]:
+    def known(self, ids: ArrayLike) -> Mask:
         """Return for each id whether the book holds a quote with it, struck out or not.
 
         Raises:

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
 from strikeout.kernels import elementary
-from strikeout.quotes.contracts import Contracts, Floats
+from strikeout.kernels.arrays import Floats
+from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
 
 NAMES = ("mean_reversion", "long_variance", "vol_of_vol", "correlation", "initial_variance")

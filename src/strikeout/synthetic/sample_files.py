@@ -16,8 +16,9 @@ import numpy as np
 
 from strikeout.errors import UsageError
 from strikeout.kernels import elementary
+from strikeout.kernels.arrays import Floats
 from strikeout.quotes.clock import Clock
-from strikeout.quotes.contracts import Contracts, Floats
+from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.writing import replace_file
 from strikeout.synthetic.heston_quotes import NAMES, heston_prices, uniform_draws
 

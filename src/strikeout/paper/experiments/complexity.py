@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.recompute import recompute
 from strikeout.kernels import black
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.heston_cf import log_cf
 from strikeout.kernels.symmetric import solve
 from strikeout.models.heston import Heston
@@ -36,7 +36,6 @@ from strikeout.statistics.shards import Shards, shard_states
 from strikeout.statistics.system import FootprintBlocks
 from strikeout.synthetic.heston_quotes import TRUTH, random_quotes
 
-Floats = NDArray[np.float64]
 NODES, REACH = 48, 60.0  # the integral is cut at REACH / sqrt(T)
 CONTROL = 0.24  # volatility of Black's price that the integral corrects
 X, WEIGHT = np.polynomial.legendre.leggauss(NODES)

@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.calibration.calibration import Calibration
+from strikeout.kernels.arrays import Floats
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
@@ -44,7 +45,6 @@ from strikeout.statistics.quadrature import quadrature_of
 from strikeout.store.store import PAGE_KINDS, Reading
 from strikeout.synthetic.heston_quotes import RATE, SPOT
 
-Floats = NDArray[np.float64]
 TICK = 0.01  # of strikes, where any may be listed
 STEP = 1e-6  # of a central difference in a latent parameter
 SETTLED = 60  # Gauss-Newton steps for one latent parameter

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from math import inf, nan
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.assurance import bounds
 from strikeout.assurance.bounds import Bound, leverages
@@ -23,6 +22,7 @@ from strikeout.assurance.indicator import sizes
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import ParameterError, RefusedError
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.models.model import Model
 from strikeout.paper.cache import Cache, fast
 from strikeout.paper.experiments.measuring import Slope, slope_of
@@ -34,7 +34,6 @@ from strikeout.statistics.normal_equations import PAPER_RIDGE
 from strikeout.statistics.objective import objective_of
 from strikeout.synthetic.heston_quotes import TRUTH
 
-Floats = NDArray[np.float64]
 DIRECTION = (1.0, -0.6, 0.8, 0.5, -0.7)  # where the reference lies from the truth, in parameter sizes; any will do
 ROUNDING = 1e-11  # a step shorter than this, in parameter sizes, is the rounding of prices divided by curvature
 
@@ -136,7 +135,7 @@ def remainders(calibration: Calibration, *, counts: Sequence[int], runs: int, se
         yield Remainder(count, condition, refit, linear, step, worst, rounding, outside)
 
 
-def _one(cache: Cache, exact: Cache, kept: NDArray[np.intp]) -> tuple[float, float, float, float, float]:
+def _one(cache: Cache, exact: Cache, kept: Rows) -> tuple[float, float, float, float, float]:
     """Return the condition of H', then the RMSE of the refit, the linear prediction, the step and its rounding."""
     gone, quotes = cache.kept(kept), cache.quotes[kept]
     found = fast(cache, gone)

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from math import inf, isfinite
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import ParameterError
 from strikeout.forgetting.forget import forget
 from strikeout.forgetting.recompute import paper_step, refine
+from strikeout.kernels.arrays import Mask
 from strikeout.models.heston import Heston
 from strikeout.paper.cache import Cache, fast, relinearize, retrain
 from strikeout.paper.experiments.computing_back import GOOD, Rebuilt, rebuilt
@@ -28,8 +28,6 @@ from strikeout.paper.sets import quotes as paper_quotes
 from strikeout.quotes.quotes import Quotes
 from strikeout.synthetic.heston_quotes import TRUTH
 from strikeout.text import many
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,11 +22,11 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.loop import updated
+from strikeout.kernels.arrays import Floats
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.paper.experiments.corruption import Feed, apart, feeds
@@ -41,7 +41,6 @@ from strikeout.statistics.system import WHOLE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 
 ITERATIONS = 50  # of the search in the quadratic model of the prices, which has no prices to compute
 SETTLED = 1e-10

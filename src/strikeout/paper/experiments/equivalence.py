@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from strikeout.calibration.calibration import Calibration
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.recompute import recompute, recompute_shards, restep
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.models.heston import Heston
 from strikeout.paper import cache as paper_method
 from strikeout.paper.cache import SHARD_DAYS, SHORT, SIZES, Cache, Size
@@ -28,7 +29,6 @@ from strikeout.synthetic.heston_quotes import NAMES
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 
 CUTS = {
     "10 days": "day:10",
@@ -109,8 +109,6 @@ def _sums(calibration: Calibration, quotes: Quotes) -> tuple[Floats, Floats]:
     return J.T @ J, J.T @ (quotes.observed - price)
 
 
-Places = NDArray[np.intp]
-
 SECTION = Section(
     "equivalence",
     "Equivalence (Figures 1 and 2)",
@@ -126,7 +124,7 @@ class Runs:
     """Forgettings on one book, a row a run: each operator minus retrain, and what retrain itself gave."""
 
     size: Size
-    forgotten: NDArray[np.intp]  # how many quotes, per run
+    forgotten: Rows  # how many quotes, per run
     fast: Floats  # (runs, 5)
     sharded: Floats
     retrain: Floats
@@ -227,7 +225,7 @@ def measured(size: Size, *, seed: int, fractions: tuple[float, ...], runs: int) 
     )
 
 
-def _shuffled(cache: Cache, gone: Places, kept: Places, rng: np.random.Generator) -> Floats:
+def _shuffled(cache: Cache, gone: Rows, kept: Rows, rng: np.random.Generator) -> Floats:
     """Return the paper's fast operator minus its retrain, every sum in a new random order."""
     order, gone = rng.permutation(len(cache.quotes)), rng.permutation(gone)
     H, G = np.add.reduce(cache.psi[order], axis=0), np.add.reduce(cache.u[order], axis=0)

@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.assurance.bounds import leverages, weyl
 from strikeout.book import Book
@@ -19,6 +18,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.errors import ParameterError, RefusedError
 from strikeout.forgetting.forget import forget
 from strikeout.forgetting.recompute import paper_step, restep
+from strikeout.kernels.arrays import Floats
 from strikeout.kernels.symmetric import inverse
 from strikeout.models.heston import Heston
 from strikeout.paper.experiments.computing_back import (
@@ -34,8 +34,6 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearize import footprints_of
 from strikeout.synthetic.heston_quotes import panel_quotes
 from strikeout.text import many
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
-from numpy.typing import NDArray
 
+from strikeout.kernels.arrays import Floats
 from strikeout.paper.experiments.report import time_text
 from strikeout.plots import style
 from strikeout.plots.style import FAINT, INK, MARKET, MODEL, OTHERS, blank, styled, title
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from strikeout.paper.experiments.corruption import Dependence, Purged, Relinearized
     from strikeout.paper.experiments.erasure import Left
 
-Floats = NDArray[np.float64]
 
 # In the order of Heston's parameters: the paper's letters, for readers who have it beside them.
 LABELS = ("κ", "θᵥ", "σᵥ", "ρ", "v₀")

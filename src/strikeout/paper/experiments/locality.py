@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.forgetting.recompute import recompute, restep
 from strikeout.kernels import exact
+from strikeout.kernels.arrays import Rows
 from strikeout.models.heston import Heston
 from strikeout.paper import cache as paper_method
 from strikeout.paper.cache import SHARD_DAYS, SIZES, Size
@@ -195,7 +195,7 @@ def measured(size: Size, *, seed: int, runs: int) -> Iterator[Point]:
                 )
 
 
-def forget_set(count: int, fraction: float, spread: str, rng: np.random.Generator) -> NDArray[np.intp]:
+def forget_set(count: int, fraction: float, spread: str, rng: np.random.Generator) -> Rows:
     """Return rows to forget: anywhere in the book, or next to each other in time."""
     gone = max(1, round(fraction * count))
     if spread == "scattered":

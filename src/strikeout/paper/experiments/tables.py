@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.calibration.calibrate import calibrate
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.recompute import recompute, restep
 from strikeout.kernels import exact
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.models.heston import Heston
 from strikeout.paper import cache as paper_method
 from strikeout.paper.cache import SHARD_DAYS, SHORT, Cache, Size, fast
@@ -30,8 +30,6 @@ from strikeout.statistics.system import FootprintBlocks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ def timed_loop(quotes: Quotes, reference: Floats, *, size: Size, scale: Scale) -
 def measured(
     quotes: Quotes,
     caches: tuple[Cache, Cache],
-    gone: NDArray[np.intp],
+    gone: Rows,
     *,
     loop: Loop,
     size: Size,
@@ -253,7 +251,7 @@ class Jumps:
 
     seed: int
     reference: str
-    errors: NDArray[np.float64]
+    errors: Floats
 
 
 def jumps(seed: int, *, draws: int) -> list[Jumps]:

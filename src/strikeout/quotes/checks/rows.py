@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from strikeout.kernels import black, elementary, normal
+from strikeout.kernels.arrays import Floats
 from strikeout.quotes.checks.frames import FINDING, found, is_american, shown
 from strikeout.quotes.parity import AMERICAN_MID
 
@@ -138,7 +138,7 @@ def far_in_deviations(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     )
 
 
-def _standardised(frame: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _standardised(frame: pl.DataFrame) -> tuple[Floats, Floats]:
     """Return ln(strike / forward) over the volatility of the price to expiry, and that volatility, sigma sqrt(T)."""
     columns = ("observed", "forward", "strike", "expiry_years", "discount")
     price, forward, strike, years, discount = (frame[name].cast(pl.Float64).to_numpy() for name in columns)

@@ -22,6 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.quotes.checks.frames import FINDING, ROUNDING, is_american, laddered, report_rows, shown
 
 FEWEST = 4  # the median of fewer quotes is not informative
@@ -146,10 +147,6 @@ def _scaled(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-Positions = NDArray[np.intp]
-Floats = NDArray[np.float64]
-
-
 def vertical(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     """Q303: two strikes that can be traded against each other at a gain and without risk.
 
@@ -226,8 +223,8 @@ def butterfly(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def lower_hull(number: NDArray[Any], x: Floats, y: Floats) -> Positions:
-    """Positions of the corners of the lower convex hull of each group; sorted by group, x and y.
+def lower_hull(number: NDArray[Any], x: Floats, y: Floats) -> Rows:
+    """Rows of the corners of the lower convex hull of each group; sorted by group, x and y.
 
     A point on or above the chord of its neighbours is not a corner, whichever neighbours: so all such points are
     removed at once, and the pass is repeated until none is. Of points at one x only the lowest, which is the first, can
