@@ -70,18 +70,18 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     return Result("calibrate", is_quick, tuple(rows), {"rmse": cold.rmse, "rmse from the canonical starts": best.rmse})
 
 
-def _apart(theta: Floats, cold: so.Calibration) -> str:
+def _apart(theta: Floats, cold: so.results.Calibration) -> str:
     """How far a peer's answer is from ours, in the largest of the five standard errors' units."""
     names = so.Heston().parameters.names
     errors = [abs(theta[j] - cold.parameters[name]) / cold.standard_errors[name] for j, name in enumerate(names)]
     return f"{max(errors):.0e} SE from ours"
 
 
-def _jax(task: str, seconds: float, ratio: float, theta: Floats, cold: so.Calibration) -> Row:
+def _jax(task: str, seconds: float, ratio: float, theta: Floats, cold: so.results.Calibration) -> Row:
     return Row(task, "JAX, optimistix", seconds, ratio, note=f"compiled beforehand, {_apart(theta, cold)}")
 
 
-def _quantlib(task: str, quotes: so.Quotes, our_seconds: float, cold: so.Calibration, *, is_quick: bool) -> Row:
+def _quantlib(task: str, quotes: so.Quotes, our_seconds: float, cold: so.results.Calibration, *, is_quick: bool) -> Row:
     """Timed once: it takes seconds, and its noise is small beside the ratio."""
     if find_spec("QuantLib") is None:
         return Row(task, "QuantLib", note="not installed: skipped")

@@ -42,7 +42,7 @@ def spoil(quotes: so.Quotes, case: str, seed: int) -> tuple[so.Quotes, NDArray[n
     return quotes.with_observed(observed), bad
 
 
-def apart(found: so.Calibration, clean: so.Calibration) -> float:
+def apart(found: so.results.Calibration, clean: so.results.Calibration) -> float:
     """Return the largest distance of a shared parameter, in standard errors of the clean quotes."""
     return max(abs(found.parameters[n] - v) / clean.standard_errors[n] for n, v in clean.parameters.items())
 

@@ -37,19 +37,19 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001
     return Result("engines", is_quick, tuple(rows), facts)
 
 
-def _timed(lake: so.Lake, engine: Engine) -> tuple[str, float]:
+def _timed(lake: so.scale.Lake, engine: Engine) -> tuple[str, float]:
     begin = time.perf_counter()
-    found = so.gather(lake, tags="licence", engine=engine)
+    found = so.scale.gather(lake, tags="licence", engine=engine)
     if {part.tags[0] for part in found.parts} != set(LICENCES):
         raise RuntimeError("a licence is missing")
     return found.digest(), time.perf_counter() - begin
 
 
-def _by_engine(task: str, lake: so.Lake, loop: str, alone: float) -> list[Row]:
+def _by_engine(task: str, lake: so.scale.Lake, loop: str, alone: float) -> list[Row]:
     rows = []
     for name, made in _engines():
         with made() as engine:
-            _timed(so.Lake(Path(lake.path) / lake.partitions[0]), engine)  # starts the workers
+            _timed(so.scale.Lake(Path(lake.path) / lake.partitions[0]), engine)  # starts the workers
             digest, seconds = _timed(lake, engine)
         note = "the same bits" if digest == loop else "DIFFERENT BITS"
         rows.append(Row(task, name, seconds, seconds / alone, note=f"{note}; {alone / seconds:.2f} times as fast"))
@@ -72,7 +72,7 @@ def _plain(engine: Engine) -> Iterator[Engine]:
     yield engine
 
 
-def _kills(lake: so.Lake, loop: str, kills: int) -> tuple[list[Row], dict[str, float | str]]:
+def _kills(lake: so.scale.Lake, loop: str, kills: int) -> tuple[list[Row], dict[str, float | str]]:
     """Kill a random worker of two at a random moment of each gathering."""
     from strikeout.scale.dask import local
 

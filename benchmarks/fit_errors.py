@@ -53,7 +53,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     for path in files:
         try:
             reading = _read(path)
-        except so.StrikeoutError as error:
+        except so.errors.StrikeoutError as error:
             refused.append(f"{path.name} ({error.code})")
             rows.append((path.name, "all", *[number(None)] * 5, f"refused: {error.code}"))
             continue
@@ -102,7 +102,7 @@ def _chains(name: str, quotes: so.Quotes) -> Iterator[Chain]:
             yield Chain(f"{name}, {underlying} {last}" if several else name, quotes[rows])
 
 
-def _fitted(chain: Chain) -> dict[str, so.Calibration]:
+def _fitted(chain: Chain) -> dict[str, so.results.Calibration]:
     """Return each model fitted to implied volatilities out of the money, in units of their spread if all have one."""
     spread = chain.quotes.spread
     weights = "vol-spread" if np.isfinite(spread).all() and (spread > 0.0).all() else "none"
@@ -114,12 +114,12 @@ def _fitted(chain: Chain) -> dict[str, so.Calibration]:
                 found[name] = so.calibrate(
                     chain.quotes, model, residual="implied_vol", weights=weights, select="otm", starts=1
                 )
-            except so.StrikeoutError as error:
+            except so.errors.StrikeoutError as error:
                 print(f"{chain.name}, {name}: {error}", flush=True)
     return found
 
 
-def _rows(chain: Chain, found: dict[str, so.Calibration]) -> Iterator[tuple[Cell, ...]]:
+def _rows(chain: Chain, found: dict[str, so.results.Calibration]) -> Iterator[tuple[Cell, ...]]:
     """Yield one row per expiry of a chain, and one for all."""
     fits = [found[name].fit_errors if name in found else None for name in MODELS]
     expiries = next(({**fit.by_expiry, "all": fit.overall} for fit in fits if fit is not None), {})

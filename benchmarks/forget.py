@@ -45,7 +45,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     return Result("forget", is_quick, tuple(rows), {})
 
 
-def _public(calibration: so.Calibration, *, rounds: int) -> list[Row]:
+def _public(calibration: so.results.Calibration, *, rounds: int) -> list[Row]:
     """What a user calls: ids in, a frozen answer out, or a refusal. A certificate is made when it is asked for."""
     footprints, forget = calibration.footprints.whole, so.forget
     ids = np.random.default_rng(7).choice(footprints.ids, FORGOTTEN, replace=False).tolist()
@@ -71,7 +71,7 @@ def _public(calibration: so.Calibration, *, rounds: int) -> list[Row]:
     return [*rows, Row.allowed(task, most=LONGEST, taken=timed["strikeout"].seconds)]
 
 
-def _papers(calibration: so.Calibration, *, rounds: int) -> list[Row]:
+def _papers(calibration: so.results.Calibration, *, rounds: int) -> list[Row]:
     """The paper's Table 2: what it printed, and its operators as it describes them, on this machine."""
     quotes, footprints = calibration.quotes, calibration.footprints.whole
     reference = np.array(list(calibration.references[""].values()))

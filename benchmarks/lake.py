@@ -44,7 +44,7 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def _lake(folder: Path, files: int, size: int) -> so.Lake:
+def _lake(folder: Path, files: int, size: int) -> so.scale.Lake:
     """Write files of one day each; prices are those of one model, with noise."""
     folder.mkdir()
     for day in range(files):
@@ -66,7 +66,7 @@ def _lake(folder: Path, files: int, size: int) -> so.Lake:
             "discount": 1.0,
         })  # fmt: skip
         frame.write_parquet(folder / f"{day:04}.parquet")
-    return so.Lake(folder)
+    return so.scale.Lake(folder)
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
@@ -76,13 +76,15 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
     return found, time.process_time() - cpu, time.perf_counter() - clock
 
 
-def _gather(lake: so.Lake, cache: Path, quotes: int, *, with_dask: bool) -> tuple[list[Row], dict[str, float | str]]:
+def _gather(
+    lake: so.scale.Lake, cache: Path, quotes: int, *, with_dask: bool
+) -> tuple[list[Row], dict[str, float | str]]:
     task = f"states of {quotes:,} quotes in {len(lake.partitions)} files by licence"
-    loop, cpu, clock = _timed(lambda: so.gather(lake, tags="licence", engine="here", cache=cache))
+    loop, cpu, clock = _timed(lambda: so.scale.gather(lake, tags="licence", engine="here", cache=cache))
     rows = [Row(task, "a loop in this process", cpu, 1.0, note=f"{quotes / cpu / 1e6:.2f} million quotes per second")]
-    again, second, _ = _timed(lambda: so.gather(lake, tags="licence", engine="here", cache=cache))
+    again, second, _ = _timed(lambda: so.scale.gather(lake, tags="licence", engine="here", cache=cache))
     rows.append(Row(task, "a second run, from the cache", second, second / cpu, note=_same(again, loop)))
-    two, _, together = _timed(lambda: so.gather(lake, tags="licence", engine=2))
+    two, _, together = _timed(lambda: so.scale.gather(lake, tags="licence", engine=2))
     rows.append(Row(task, "two processes, by the clock", together, together / clock, note=_same(two, loop)))
     if with_dask:
         rows += _dask(task, lake, loop, cpu)
@@ -110,23 +112,23 @@ def _same(found: so.scale.Gathered, loop: so.scale.Gathered) -> str:
     return "the same bits" if found.digest() == loop.digest() else "DIFFERENT BITS"
 
 
-def _rebuilt(lake: so.Lake) -> so.states.Moments:
+def _rebuilt(lake: so.scale.Lake) -> so.states.Moments:
     parts = []
     for partition in lake.partitions:
         quotes = lake.read(partition).quotes
-        parts.append(so.moments_of(quotes[quotes.labels["licence"] != "L3"]))
+        parts.append(so.states.moments_of(quotes[quotes.labels["licence"] != "L3"]))
     return so.states.Moments.total(parts)
 
 
-def _dask(task: str, lake: so.Lake, loop: so.scale.Gathered, cpu: float) -> list[Row]:
+def _dask(task: str, lake: so.scale.Lake, loop: so.scale.Gathered, cpu: float) -> list[Row]:
     """One worker, by the processor time of its process; warmed up before."""
     import psutil
 
     with local(1) as engine:
-        so.gather(so.Lake(Path(lake.path) / lake.partitions[0]), engine=engine)
+        so.scale.gather(so.scale.Lake(Path(lake.path) / lake.partitions[0]), engine=engine)
         worker = psutil.Process(next(iter(engine.client.cluster.workers.values())).pid)
         used = worker.cpu_times()
-        found = so.gather(lake, tags="licence", engine=engine)
+        found = so.scale.gather(lake, tags="licence", engine=engine)
         now = worker.cpu_times()
     taken = now.user + now.system - used.user - used.system
     return [
@@ -160,9 +162,9 @@ def _fleet(folder: Path, count: int) -> tuple[list[Row], dict[str, float | str]]
             )
         )
     pl.concat(frames).write_parquet(folder / "chains.parquet")
-    lake = so.Lake(folder)
+    lake = so.scale.Lake(folder)
     out = folder.parent / "fits.parquet"
-    found, cpu, _ = _timed(lambda: so.calibrate_many(lake, so.Heston(), out=out, engine=Here()))
+    found, cpu, _ = _timed(lambda: so.scale.calibrate_many(lake, so.Heston(), out=out, engine=Here()))
     quotes = lake.read("chains.parquet").quotes
     some = [quotes[quotes.labels["underlying"] == f"U{place:04}"] for place in range(min(count, 4))]
     start = so.Heston().parameters.starts[0]

@@ -58,7 +58,7 @@ class Race:
 
     day: str
     objective: str
-    ours: so.Calibration
+    ours: so.results.Calibration
     random: Ends
     whole: Ends
     whole_count: int
@@ -123,7 +123,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:
     return Result("markets", is_quick, tuple(row for one in races for row in _rows(one, starts)), _facts(races, starts))
 
 
-def _ours(quotes: so.Quotes, how: dict[str, Any], points: list[Floats], best: so.Calibration) -> Ends:
+def _ours(quotes: so.Quotes, how: dict[str, Any], points: list[Floats], best: so.results.Calibration) -> Ends:
     model, began = so.Heston(), time.process_time()
     ends = [so.calibrate(quotes, model, starts=model.parameters.named(point), **how) for point in points]
     seconds = (time.process_time() - began) / len(points)
@@ -189,7 +189,7 @@ def _rows(one: Race, starts: int) -> tuple[Row, ...]:
     return ours, Row(task, "QuantLib", one.quantlib.seconds, one.quantlib.seconds / one.random.seconds, note=note)
 
 
-def _why(calibration: so.Calibration) -> str:
+def _why(calibration: so.results.Calibration) -> str:
     """The reason of a refusal with its numbers."""
     free = [f"{name} {calibration.identifiability[name]}" for name in calibration.unidentified]
     held = [f"{name} on its bound {bound:g}" for name, bound in calibration.on_bound.items()]

@@ -67,7 +67,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     return Result("models", is_quick, tuple(rows), facts)
 
 
-def _taken(model: Any, quotes: so.Quotes, rounds: int) -> tuple[float, so.Calibration]:
+def _taken(model: Any, quotes: so.Quotes, rounds: int) -> tuple[float, so.results.Calibration]:
     """Return the fewest seconds of the processor that a calibration took, and the calibration."""
     best = float("inf")
     with warnings.catch_warnings():

@@ -29,7 +29,7 @@ def _against(*, rounds: int) -> tuple[list[Row], dict[str, float | str]]:
     quotes, model = books.paper(), so.Heston()
     gone = quotes[np.random.default_rng(7).choice(len(quotes), FORGOTTEN, replace=False)]
     retained = quotes.without(gone.ids)
-    whole, taken = so.moments_of(quotes), so.moments_of(gone)
+    whole, taken = so.states.moments_of(quotes), so.states.moments_of(gone)
     left = whole - taken
     contracts, observed = retained.contracts, retained.observed
     method = scipy_peer.faster_that_converges(contracts, observed, books.START)
@@ -79,9 +79,9 @@ def _against(*, rounds: int) -> tuple[list[Row], dict[str, float | str]]:
     return rows, facts
 
 
-def _forgotten(whole: so.states.Moments, gone: so.Quotes, model: so.Heston) -> so.Calibration:
+def _forgotten(whole: so.states.Moments, gone: so.Quotes, model: so.Heston) -> so.results.Calibration:
     """All that a user waits for who keeps the moments of a book and gets the quotes to strike out."""
-    return so.calibrate(whole - so.moments_of(gone), model)
+    return so.calibrate(whole - so.states.moments_of(gone), model)
 
 
 def _flat(sizes: list[int], *, rounds: int) -> tuple[list[Row], dict[str, float | str]]:
@@ -99,8 +99,8 @@ def _flat(sizes: list[int], *, rounds: int) -> tuple[list[Row], dict[str, float 
 def _moments(count: int) -> so.states.Moments:
     """Of ``count`` quotes on three maturities, in chunks: the same contracts, seen again and again with new noise."""
     piece = so.synthetic.random_quotes(min(count, PIECE), maturities=3, seed=4)
-    total = so.moments_of(piece)
+    total = so.states.moments_of(piece)
     for seed in range(1, count // len(piece)):
         noise = 5e-4 * np.random.default_rng(seed).standard_normal(len(piece))
-        total = total + so.moments_of(piece.with_observed(piece.observed + noise))
+        total = total + so.states.moments_of(piece.with_observed(piece.observed + noise))
     return total

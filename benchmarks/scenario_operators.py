@@ -70,7 +70,7 @@ def from_file(path: Path) -> Operator:
 class Cached:
     """A calibration and rows of its quotes in floating point at the calibrated parameters."""
 
-    calibration: so.Calibration
+    calibration: so.results.Calibration
     theta: Floats
     J: Floats
     r: Floats
@@ -91,7 +91,7 @@ def _named(model: so.Model, theta: Floats) -> Parameters:
     return model.parameters.named(theta)
 
 
-def _kept(quotes: so.Quotes, model: so.Model) -> so.Calibration:
+def _kept(quotes: so.Quotes, model: so.Model) -> so.results.Calibration:
     """A calibration with its footprints and second derivatives, which a book keeps."""
     calibration = so.calibrate(quotes, model)
     with suppress(so.errors.RefusedError, so.errors.ParameterError):
@@ -100,12 +100,12 @@ def _kept(quotes: so.Quotes, model: so.Model) -> so.Calibration:
     return calibration
 
 
-def _tolerance(quotes: so.Quotes, model: so.Model, ids: Ids, calibration: so.Calibration) -> Answer:
+def _tolerance(quotes: so.Quotes, model: so.Model, ids: Ids, calibration: so.results.Calibration) -> Answer:
     done = so.forget(calibration, ids=ids, tolerance=TOLERANCE)
     return done.parameters, TOLERANCE if done.step is not None else 1e-5
 
 
-def _refit_by_forget(quotes: so.Quotes, model: so.Model, ids: Ids, calibration: so.Calibration) -> Answer:
+def _refit_by_forget(quotes: so.Quotes, model: so.Model, ids: Ids, calibration: so.results.Calibration) -> Answer:
     return so.forget(calibration, ids=ids).parameters, 1e-5
 
 

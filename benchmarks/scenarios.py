@@ -129,7 +129,7 @@ def judge(scenario: Scenario, operators: Sequence[Operator] = OPERATORS) -> list
     return [_judged(scenario, operator, optimum) for operator in operators]
 
 
-def _judged(scenario: Scenario, operator: Operator, optimum: so.Calibration) -> Outcome:
+def _judged(scenario: Scenario, operator: Operator, optimum: so.results.Calibration) -> Outcome:
     model, quotes, ids = so.Heston(), scenario.quotes, scenario.ids
     prepared = operator.prepare(quotes, model)
     begin, failure, answer = perf_counter(), "", None
@@ -147,7 +147,7 @@ def _judged(scenario: Scenario, operator: Operator, optimum: so.Calibration) -> 
     return Outcome(*what, refused, error, claimed, seconds, failure)
 
 
-def _apart(parameters: Mapping[str, float], optimum: so.Calibration) -> float:
+def _apart(parameters: Mapping[str, float], optimum: so.results.Calibration) -> float:
     errors = [abs(parameters[n] - x) / optimum.standard_errors[n] for n, x in optimum.parameters.items()]
     return max(error if isfinite(error) else inf for error in errors)
 

@@ -47,7 +47,7 @@ def run(*, is_quick: bool, is_full: bool, picture: Path | None = None) -> Result
     return Result("throughput", is_quick, tuple(rows), facts)
 
 
-def _derived(folder: Path, size: int) -> so.Lake:
+def _derived(folder: Path, size: int) -> so.scale.Lake:
     """Write a file with a call and a put at every strike, and no forward: it is derived by parity."""
     folder.mkdir()
     draws, half = np.random.default_rng(7), size // 2
@@ -62,7 +62,7 @@ def _derived(folder: Path, size: int) -> so.Lake:
     licence = pl.Series("licence", draws.choice(LICENCES, frame.height))
     frame = frame.with_columns(pl.lit("SPX").alias("underlying"), pl.lit("2020-01-01").alias("date"), licence)
     frame.sort("expiry_years", "strike").write_parquet(folder / "0000.parquet")
-    return so.Lake(folder)
+    return so.scale.Lake(folder)
 
 
 def _rate(count: int, work: Callable[[], Any]) -> float:
@@ -75,7 +75,7 @@ def _rate(count: int, work: Callable[[], Any]) -> float:
     return count / min(taken)
 
 
-def _steps(given: so.Lake, derived: so.Lake) -> tuple[dict[str, float], dict[str, float | str]]:
+def _steps(given: so.scale.Lake, derived: so.scale.Lake) -> tuple[dict[str, float], dict[str, float | str]]:
     model, name = so.Heston(), given.partitions[0]
     quotes = given.read(name).quotes
     start, count = model.parameters.starts[0], len(quotes)
@@ -86,16 +86,16 @@ def _steps(given: so.Lake, derived: so.Lake) -> tuple[dict[str, float], dict[str
     rates = {
         "read, forwards given": _rate(count, lambda: given.read(name)),
         "read, forwards derived": _rate(derived_count, lambda: derived.read(derived.partitions[0])),
-        "moments of quotes in memory": _rate(count, lambda: so.moments_of(quotes)),
+        "moments of quotes in memory": _rate(count, lambda: so.states.moments_of(quotes)),
         "normal equations of quotes in memory, random order": _rate(
             count, lambda: normal_equations_of(_fresh(quotes), model, start)
         ),
         "normal equations of quotes in memory, sorted": _rate(
             count, lambda: normal_equations_of(_fresh(in_order), model, start)
         ),
-        "file to moments, forwards given": _rate(count, lambda: so.gather(given, tags="licence", engine="here")),
+        "file to moments, forwards given": _rate(count, lambda: so.scale.gather(given, tags="licence", engine="here")),
         "file to moments, forwards derived": _rate(
-            derived_count, lambda: so.gather(derived, tags="licence", engine="here")
+            derived_count, lambda: so.scale.gather(derived, tags="licence", engine="here")
         ),
     }
     facts: dict[str, float | str] = {
@@ -117,12 +117,12 @@ class Speed(NamedTuple):
     clock: float
 
 
-def _by_workers(lake: so.Lake, quotes: int) -> dict[int, Speed]:
+def _by_workers(lake: so.scale.Lake, quotes: int) -> dict[int, Speed]:
     """Return speeds by number of processes; starting the processes is counted."""
     speeds = {}
     for count in WORKERS:
         before, begin = _children(), time.perf_counter()
-        so.gather(lake, tags="licence", engine=Processes(count))
+        so.scale.gather(lake, tags="licence", engine=Processes(count))
         clock, used = time.perf_counter() - begin, _children() - before
         speeds[count] = Speed(count * quotes / used, quotes / clock)
     return speeds

@@ -12,4 +12,4 @@ def test_an_error_from_another_process_comes_back_whole():
     sent = RejectedError("3 of 9 rows are bad.", rows=9, rejected=3)
     got = pickle.loads(pickle.dumps(sent))
     assert (type(got), str(got), got.code, got.rows, got.facts) == (RejectedError, str(sent), "rejected", 9, sent.facts)
-    assert isinstance(got, so.StrikeoutError)
+    assert isinstance(got, so.errors.StrikeoutError)

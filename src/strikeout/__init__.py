@@ -8,25 +8,21 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from strikeout.errors import StrikeoutError
-
 if TYPE_CHECKING:
     from strikeout import american as american
+    from strikeout import errors as errors
     from strikeout import paper as paper
     from strikeout import results as results
     from strikeout import scale as scale
     from strikeout import states as states
     from strikeout import synthetic as synthetic
-    from strikeout.assurance.certificate import Certificate as Certificate
     from strikeout.assurance.comparison import compare_models as compare_models
     from strikeout.assurance.influence import influence as influence
     from strikeout.assurance.outliers import outliers as outliers
     from strikeout.assurance.robustness import robustness as robustness
     from strikeout.book import Book as Book
     from strikeout.calibration.calibrate import calibrate as calibrate
-    from strikeout.calibration.calibration import Calibration as Calibration
     from strikeout.forgetting.forget import forget as forget
-    from strikeout.forgetting.forgetting import Forgetting as Forgetting
     from strikeout.forgetting.preview import preview as preview
     from strikeout.forgetting.update import learn as learn
     from strikeout.forgetting.update import restore as restore
@@ -51,10 +47,6 @@ if TYPE_CHECKING:
     from strikeout.quotes.reading import inspect_quotes as inspect_quotes
     from strikeout.quotes.reading import read_quotes as read_quotes
     from strikeout.quotes.writing import write_quotes as write_quotes
-    from strikeout.scale.fleet import calibrate_many as calibrate_many
-    from strikeout.scale.gather import gather as gather
-    from strikeout.scale.lake import Lake as Lake
-    from strikeout.statistics.moments import moments_of as moments_of
     from strikeout.store.signing import verify as verify
 
 __version__ = "0.1.0"
@@ -63,15 +55,11 @@ _HOMES = {
     "Bates": "strikeout.models.bates",
     "BlackScholes": "strikeout.models.black_scholes",
     "Book": "strikeout.book",
-    "Calibration": "strikeout.calibration.calibration",
-    "Certificate": "strikeout.assurance.certificate",
     "CharacteristicModel": "strikeout.models.characteristic",
     "Clock": "strikeout.quotes.clock",
     "Contracts": "strikeout.quotes.contracts",
     "DoubleHeston": "strikeout.models.double_heston",
-    "Forgetting": "strikeout.forgetting.forgetting",
     "Heston": "strikeout.models.heston",
-    "Lake": "strikeout.scale.lake",
     "Model": "strikeout.models.model",
     "ParameterSpace": "strikeout.models.model",
     "Quotes": "strikeout.quotes.quotes",
@@ -80,17 +68,14 @@ _HOMES = {
     "SVI": "strikeout.models.svi",
     "VarianceGamma": "strikeout.models.variance_gamma",
     "calibrate": "strikeout.calibration.calibrate",
-    "calibrate_many": "strikeout.scale.fleet",
     "check_model": "strikeout.models.check",
     "compare_models": "strikeout.assurance.comparison",
     "custom_model": "strikeout.models.custom",
     "draw": "strikeout.plots.draw",
     "forget": "strikeout.forgetting.forget",
-    "gather": "strikeout.scale.gather",
     "influence": "strikeout.assurance.influence",
     "inspect_quotes": "strikeout.quotes.reading",
     "learn": "strikeout.forgetting.update",
-    "moments_of": "strikeout.statistics.moments",
     "outliers": "strikeout.assurance.outliers",
     "preview": "strikeout.forgetting.preview",
     "read_quotes": "strikeout.quotes.reading",
@@ -103,7 +88,7 @@ _HOMES = {
 
 _MODULES = ("american", "errors", "paper", "results", "scale", "states", "synthetic")
 
-__all__ = ["StrikeoutError", "__version__", *_HOMES, *_MODULES]
+__all__ = ["__version__", *_HOMES, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,6 @@
 """The types of what public calls return, for annotations and ``isinstance``."""
 
+from strikeout.assurance.certificate import Certificate as Certificate
 from strikeout.assurance.certificate import Claim as Claim
 from strikeout.assurance.comparison import ModelComparison as ModelComparison
 from strikeout.assurance.influence import Influence as Influence
@@ -18,13 +19,14 @@ from strikeout.book.results import Rotation as Rotation
 from strikeout.book.results import Status as Status
 from strikeout.book.status import History as History
 from strikeout.book.status import Stage as Stage
-from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.calibration import Calibration as Calibration
 from strikeout.calibration.diagnostics import Diagnostics as Diagnostics
 from strikeout.calibration.diagnostics import ProfileInterval as ProfileInterval
 from strikeout.calibration.latent_filter import VariancePath as VariancePath
 from strikeout.calibration.regime_path import RegimePath as RegimePath
 from strikeout.calibration.standard_errors import StandardErrors as StandardErrors
 from strikeout.calibration.termination import Termination as Termination
+from strikeout.forgetting.forgetting import Forgetting as Forgetting
 from strikeout.forgetting.online import Update as Update
 from strikeout.forgetting.preview import Preview as Preview
 from strikeout.models.check import ModelCheck as ModelCheck
@@ -40,6 +42,7 @@ from strikeout.store.ledger import Head as Head
 __all__ = [
     "Audit",
     "Calibration",
+    "Certificate",
     "Change",
     "Claim",
     "Comparison",
@@ -49,6 +52,7 @@ __all__ = [
     "Features",
     "Fit",
     "Fleet",
+    "Forgetting",
     "Head",
     "History",
     "Imported",

@@ -83,7 +83,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 @cache
-def fitted(quotes: so.Quotes, panel: str | None = None) -> so.Calibration:
+def fitted(quotes: so.Quotes, panel: str | None = None) -> so.results.Calibration:
     if panel:
         return so.calibrate(quotes, so.Heston(), select="otm", panel=panel, starts=1)
     return so.calibrate(quotes, so.BlackScholes(), select="otm")

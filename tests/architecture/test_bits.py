@@ -182,7 +182,7 @@ def test_the_compiled_models_do_without_the_twin(monkeypatch, name):
     for model in (so.Heston("native", "shared"), so.Heston("native", "scattered")):
         found = so.calibrate(quotes, model)
         assert so.forget(found, ids=quotes.ids[:2]).certificate.to_bytes()
-    assert so.calibrate(so.moments_of(quotes), so.Heston("native")).converged
+    assert so.calibrate(so.states.moments_of(quotes), so.Heston("native")).converged
     for model in (so.Bates(), so.DoubleHeston(), so.VarianceGamma()):
         for start in model.parameters.starts:
             assert np.isfinite(model.linearize(start, quotes.contracts)[1]).all()

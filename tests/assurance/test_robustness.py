@@ -130,7 +130,7 @@ def test_a_question_without_an_answer_is_refused(heston, asked):
         so.robustness(heston, **asked)
 
 
-def lines(seed: int, days: int = 5) -> so.Calibration:
+def lines(seed: int, days: int = 5) -> so.results.Calibration:
     """A panel of parallel lines, one level per day: linear, so that one exact step is the refit."""
     rng = np.random.default_rng(seed)
     model = so.custom_model(
@@ -146,7 +146,7 @@ def lines(seed: int, days: int = 5) -> so.Calibration:
     return so.calibrate(quotes, model, panel="date")
 
 
-def slope_without(panel: so.Calibration, gone: np.ndarray) -> float:
+def slope_without(panel: so.results.Calibration, gone: np.ndarray) -> float:
     """The slope of least squares with a level per day, by NumPy."""
     kept = ~gone
     x, y, date = (

@@ -19,8 +19,8 @@ CORNERED = [0.5, 0.04, 1.0, -0.9, 0.04]  # its smile has all but a corner: 32 po
 SHARP = [2.0, 0.02, 0.5, -0.7, 0.01]
 
 
-def struck(book: so.Quotes, gone: so.Quotes, **how: object) -> so.Forgetting:
-    return so.forget(so.calibrate(so.moments_of(book, **how), so.Heston()), quotes=gone)
+def struck(book: so.Quotes, gone: so.Quotes, **how: object) -> so.results.Forgetting:
+    return so.forget(so.calibrate(so.states.moments_of(book, **how), so.Heston()), quotes=gone)
 
 
 def test_moments_too_coarse_for_the_smile_certify_no_optimum_and_say_what_to_do():
@@ -68,7 +68,7 @@ def test_a_book_whose_bad_feed_hid_how_coarse_its_moments_are_does_not_claim_too
 
 def test_a_calibration_from_coarse_moments_warns_and_one_from_fine_ones_does_not():
     book = so.synthetic.random_quotes(2000, maturities=12, seed=3, theta=CORNERED)
-    coarse = so.calibrate(so.moments_of(book), so.Heston())
+    coarse = so.calibrate(so.states.moments_of(book), so.Heston())
     assert so.states.interpolation_bound(coarse) > COARSEST
     said = [sentence for sentence in coarse.warnings if "polynomials" in sentence]
     assert len(said) == 1
@@ -80,7 +80,7 @@ def test_a_calibration_from_coarse_moments_warns_and_one_from_fine_ones_does_not
 def test_without_noise_nothing_is_said_in_standard_errors():
     book = so.paper.quotes("small")
     exact = book.with_observed(so.Heston().price([2.0, 0.06, 0.3, -0.6, 0.06], book.contracts))
-    assert so.states.interpolation_bound(so.calibrate(so.moments_of(exact), so.Heston())) == inf
+    assert so.states.interpolation_bound(so.calibrate(so.states.moments_of(exact), so.Heston())) == inf
 
 
 def test_a_bound_is_of_moments():

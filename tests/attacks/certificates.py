@@ -29,7 +29,7 @@ def issued(kind: str) -> Issued:
     book = so.synthetic.random_quotes(120, maturities=4, seed=3)
     gone, kept = book.ids[:6], book[6:]
     if kind == "moments":
-        done = so.forget(so.calibrate(so.moments_of(book), so.Heston()), quotes=book[:6])
+        done = so.forget(so.calibrate(so.states.moments_of(book), so.Heston()), quotes=book[:6])
         return Issued(done.certificate, kept)
     how = {"tolerance": 0.2} if kind == "step" else {}
     return Issued(so.forget(so.calibrate(book, so.Heston()), ids=gone, **how).certificate, kept)

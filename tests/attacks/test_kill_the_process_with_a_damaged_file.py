@@ -53,7 +53,7 @@ def tried(path: Path) -> str:
     try:
         for _ in sheet_of(path, lambda _: True).blocks(None):
             pass
-    except so.StrikeoutError as error:
+    except so.errors.StrikeoutError as error:
         return type(error).__name__
     return "read"
 

@@ -28,7 +28,7 @@ def folder(tmp_path):
 
 
 def gathered(folder, **how):
-    return so.gather(so.Lake(folder), cache=folder.parent / "cache", engine="here", **how)
+    return so.scale.gather(so.scale.Lake(folder), cache=folder.parent / "cache", engine="here", **how)
 
 
 def cached(folder):
@@ -100,7 +100,7 @@ class Dishonest:
 )
 def test_by_answering_for_other_partitions_than_asked(folder, change):
     with pytest.raises(RefusedError) as refused:
-        so.gather(so.Lake(folder), engine=Dishonest(change))
+        so.scale.gather(so.scale.Lake(folder), engine=Dishonest(change))
     assert len(refused.value.facts["asked"]) == 1
     assert refused.value.facts["answered"] != refused.value.facts["asked"]
 

@@ -14,7 +14,7 @@ from strikeout.statistics.moments import Moments
 from strikeout.store.keyring import Keyring
 
 QUOTES = so.paper.quotes("small", seed=7)
-STATE = so.moments_of(QUOTES[:40])
+STATE = so.states.moments_of(QUOTES[:40])
 
 
 @pytest.fixture
@@ -24,7 +24,9 @@ def north(tmp_path):
 
 @pytest.fixture
 def south(tmp_path):
-    return write_states(so.moments_of(QUOTES[40:90]), tmp_path / "south.states", owner="south", key=tmp_path / "s.key")
+    return write_states(
+        so.states.moments_of(QUOTES[40:90]), tmp_path / "south.states", owner="south", key=tmp_path / "s.key"
+    )
 
 
 def test_by_signing_in_the_name_of_another(tmp_path, north, south):
@@ -48,7 +50,7 @@ def test_by_giving_an_older_file_once_more(tmp_path, north):
     """The signature is as good as ever; only who knows the latest digest can tell."""
     old = (tmp_path / "north.states").read_bytes()
     latest = write_states(
-        so.moments_of(QUOTES[:30]), tmp_path / "north.states", owner="north", key=tmp_path / "north.key"
+        so.states.moments_of(QUOTES[:30]), tmp_path / "north.states", owner="north", key=tmp_path / "north.key"
     )
     assert len(read_states(tmp_path / "north.states", key=north.public, digest=latest.state.digest()).state) == 30
     (tmp_path / "north.states").write_bytes(old)

@@ -166,7 +166,7 @@ def test_results_are_exported_for_people_and_for_quantlib(path, tmp_path):
         book.export(tmp_path / "held.parquet")
         assert book.status().entries == entries + 1
         assert so.read_quotes(tmp_path / "held.parquet").ids.tolist() == book.quotes().ids.tolist()
-        with pytest.raises(so.StrikeoutError, match=r"\.csv, \.parquet, \.json or \.py"):
+        with pytest.raises(so.errors.StrikeoutError, match=r"\.csv, \.parquet, \.json or \.py"):
             book.export(tmp_path / "fit.xlsx")
     assert json.loads((tmp_path / "fit.json").read_text())["parameters"] == parameters
     pytest.importorskip("QuantLib")

@@ -48,7 +48,7 @@ def test_a_large_book_goes_through_moments_and_says_how_far_off_they_are(book, l
     assert version.options["through"] == "moments"
     assert (version.fit_source.asked, version.fit_source.entry) == ("auto", 3)
     assert version.fit_source.error == so.states.interpolation_error(
-        so.calibrate(so.moments_of(large), so.Heston()), large
+        so.calibrate(so.states.moments_of(large), so.Heston()), large
     )
     assert version.fit_source.error < FARTHEST
     assert version.fit_source.sentence in book.summary()
@@ -60,7 +60,7 @@ def test_what_comes_and_goes_keeps_the_source_whatever_the_count_is_then(book, l
     assert len(book.quotes()) < FEWEST
     assert change.after.options["through"] == "moments"
     assert change.after.fit_source == source
-    assert dict(change.after.parameters) == so.calibrate(so.moments_of(large[100:]), so.Heston()).parameters
+    assert dict(change.after.parameters) == so.calibrate(so.states.moments_of(large[100:]), so.Heston()).parameters
     assert book.verify().holds, book.verify().summary()
     assert book.restore(change.entry).after.fit_source == source
 

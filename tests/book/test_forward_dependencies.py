@@ -153,7 +153,7 @@ def test_through_moments_whole_slices_go_and_come_and_parts_are_refused(tmp_path
             book.plan_forget(ids=at(quotes(), 100.0, EXPIRIES[1]))
         change = book.forget(where=whole)
         kept = quotes().without(select(quotes(), whole))
-        assert dict(change.after.parameters) == so.calibrate(so.moments_of(kept), so.Heston()).parameters
+        assert dict(change.after.parameters) == so.calibrate(so.states.moments_of(kept), so.Heston()).parameters
         assert book.verify().holds
         book.restore()
         assert book.verify().holds

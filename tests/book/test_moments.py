@@ -25,7 +25,7 @@ def book(tmp_path, quotes):
 
 
 def fresh(quotes):
-    return so.calibrate(so.moments_of(quotes), so.Heston())
+    return so.calibrate(so.states.moments_of(quotes), so.Heston())
 
 
 def is_fresh(book, quotes):
@@ -97,7 +97,7 @@ def test_the_calibration_can_be_looked_at_beside_the_quotes(book, quotes):
 
 def test_a_state_changed_with_the_right_tools_is_found(book, quotes):
     with book.snapshot().store.writing() as store:
-        store.put("state", "moments", encode_moments(so.moments_of(quotes[1:])))
+        store.put("state", "moments", encode_moments(so.states.moments_of(quotes[1:])))
     assert any(reason.startswith("VERSIONS") for reason in book.verify().reasons)
     with pytest.raises(RefusedError, match="other parameters"):
         book.plan_forget(ids=quotes.ids[:2])
@@ -109,4 +109,4 @@ def test_a_state_changed_with_the_right_tools_is_found(book, quotes):
 def test_nothing_of_an_erased_quote_is_in_the_state_that_is_left(book, quotes):
     book.erase(ids=quotes.ids[:1])
     left = book.snapshot().moments
-    assert np.array_equal(left.words, so.moments_of(quotes[1:]).words)
+    assert np.array_equal(left.words, so.states.moments_of(quotes[1:]).words)

@@ -26,11 +26,11 @@ def book(tmp_path):
     return made
 
 
-def exact(first: int, last: int) -> so.Calibration:
+def exact(first: int, last: int) -> so.results.Calibration:
     return so.calibrate(days(first, last), so.Heston(), panel="date")
 
 
-def apart(after, found: so.Calibration) -> float:
+def apart(after, found: so.results.Calibration) -> float:
     shared = [abs(after.parameters[n] - v) / found.standard_errors[n] for n, v in found.parameters.items()]
     return max(
         [

@@ -74,7 +74,7 @@ def test_a_book_of_several_dates_is_a_panel_and_one_of_a_single_date_is_not(book
 
 
 def test_calibrate_itself_is_plain_where_nobody_says_otherwise():
-    assert isinstance(so.calibrate(QUOTES, so.Heston()), so.Calibration)
+    assert isinstance(so.calibrate(QUOTES, so.Heston()), so.results.Calibration)
     left_open = so.calibrate(QUOTES, so.Heston(), panel="auto")
     assert left_open.parameters == so.calibrate(QUOTES, so.Heston(), panel="date").parameters
     assert left_open.settings.panel == "auto"
@@ -184,7 +184,7 @@ def test_a_book_through_moments_is_plain_and_stays_so(anew):
     book = anew(quotes, through="moments")
     assert "initial_variance" in so.preview(book.calibration(), where=DAY).parameters
     book.forget(where=DAY)
-    found = so.calibrate(so.moments_of(rest), so.Heston(), panel="auto")
+    found = so.calibrate(so.states.moments_of(rest), so.Heston(), panel="auto")
     assert dict(book.status().version.parameters) == found.parameters
     assert knows(book) == knows(anew(rest, through="moments"))
     book.restore()
@@ -252,7 +252,7 @@ def test_an_older_book_stays_as_it_was_asked(book):
     """Versions of before have no word of a panel in their options, and mean a plain calibration."""
     plain = {**CalibrationSpec.from_plain(book.status().version.options).to_plain()}
     del plain["panel"]
-    assert isinstance(CalibrationSpec.from_plain(plain).calibrate(QUOTES), so.Calibration)
+    assert isinstance(CalibrationSpec.from_plain(plain).calibrate(QUOTES), so.results.Calibration)
 
 
 def test_a_panel_of_one_date_that_was_asked_for_says_nothing_of_one_value(anew):

@@ -30,7 +30,7 @@ class Case:
 
 
 @pytest.fixture(scope="module", params=[None, "date"], ids=["plain", "panel"])
-def found(request) -> so.Calibration:
+def found(request) -> so.results.Calibration:
     quotes = so.synthetic.random_quotes(600, maturities=6, seed=7)
     dates = [f"2024-01-{2 + row % 3:02d}" for row in range(len(quotes))]
     dated = so.Quotes(ids=quotes.ids, contracts=quotes.contracts, observed=quotes.observed, labels={"date": dates})
@@ -43,7 +43,7 @@ def cases(found) -> dict[StateKind, Case]:
     linearization, footprints = taken.linearization, taken.footprints
     schema, first = linearization.schema, next(iter(footprints.blocks.values()))
     system = replace(footprints.system, held=frozenset())
-    moments = so.moments_of(found.quotes, basis=so.states.Basis("scattered", nodes=8, expiry_nodes=4))
+    moments = so.states.moments_of(found.quotes, basis=so.states.Basis("scattered", nodes=8, expiry_nodes=4))
     rows = ShardRows(HAS[: len(first)], first.rows[HAS[: len(first)]])
     listed = [
         Case(

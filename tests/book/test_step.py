@@ -160,7 +160,10 @@ def test_a_book_without_footprints_is_calibrated_from_its_own_source(book, quote
     book.calibrate(through="moments", panel=None)
     plan = book.plan_forget(ids=quotes.ids[:5], tolerance=TOLERANCE)
     assert plan.certificate.operator == "resolve"
-    assert dict(book.apply(plan).after.parameters) == so.calibrate(so.moments_of(quotes[5:]), so.Heston()).parameters
+    assert (
+        dict(book.apply(plan).after.parameters)
+        == so.calibrate(so.states.moments_of(quotes[5:]), so.Heston()).parameters
+    )
 
 
 def test_footprints_that_are_missing_are_healed_through_their_shard(book, quotes):

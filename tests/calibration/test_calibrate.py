@@ -29,12 +29,12 @@ def large() -> so.Quotes:
 
 
 @pytest.fixture(scope="module")
-def paper(large) -> so.Calibration:
+def paper(large) -> so.results.Calibration:
     return so.calibrate(large, so.Heston())
 
 
 @pytest.fixture(scope="module")
-def one_expiry(large) -> so.Calibration:
+def one_expiry(large) -> so.results.Calibration:
     first = large.contracts.expiry == large.contracts.expiry.min()
     return so.calibrate(large.only(large.ids[first]), so.Heston())
 

@@ -54,7 +54,7 @@ def test_a_frame_of_every_library(fitted, library, kind):
 
 
 def test_another_library_is_refused(fitted):
-    with pytest.raises(so.StrikeoutError) as refused:
+    with pytest.raises(so.errors.StrikeoutError) as refused:
         fitted.to_frame("excel")
     assert refused.value.library == "excel"
 
@@ -80,7 +80,7 @@ def test_models_are_ranked_by_the_measure_that_is_shown(page):
         figures = [getattr(fit, measure) for fit in ranked.values() if fit.converged]
         assert figures == sorted(figures)
         assert ranked.to_dict()["ranked_by"] == measure
-    with pytest.raises(so.StrikeoutError) as refused:
+    with pytest.raises(so.errors.StrikeoutError) as refused:
         found.ranked("beauty")
     assert refused.value.by == "beauty"
 
@@ -97,7 +97,7 @@ def test_vol_spread_residuals_are_volatilities_over_the_spread_in_volatility(pag
 
 
 def test_vol_spread_with_price_residuals_is_refused(page):
-    with pytest.raises(so.StrikeoutError) as refused:
+    with pytest.raises(so.errors.StrikeoutError) as refused:
         so.calibrate(page, so.Heston(), weights="vol-spread")
     assert (refused.value.code, refused.value.weights) == ("usage", "vol-spread")
 
@@ -112,6 +112,6 @@ def test_a_strike_out_under_vol_spread_is_certified_and_verified(page):
 
 
 def test_more_starts_than_the_model_has_are_refused(page):
-    with pytest.raises(so.StrikeoutError) as refused:
+    with pytest.raises(so.errors.StrikeoutError) as refused:
         so.calibrate(page, so.Heston(), starts=10)
     assert (refused.value.starts, refused.value.most) == (10, 4)

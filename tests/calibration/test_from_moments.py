@@ -21,7 +21,7 @@ LARGE = so.paper.quotes("large")
 MODEL = so.Heston()
 
 
-def apart(one: so.Calibration, other: so.Calibration) -> float:
+def apart(one: so.results.Calibration, other: so.results.Calibration) -> float:
     """The largest relative difference of a parameter."""
     return max(abs(one.parameters[name] / value - 1.0) for name, value in other.parameters.items())
 
@@ -187,7 +187,7 @@ def test_a_calibration_from_moments_can_be_read_like_any_other():
 
 
 def test_what_needs_quotes_says_that_there_are_none(tmp_path):
-    calibration = so.calibrate(so.moments_of(so.paper.quotes("small")), so.Heston())
+    calibration = so.calibrate(so.states.moments_of(so.paper.quotes("small")), so.Heston())
     with pytest.raises(UsageError, match="made from moments and holds no quotes"):
         calibration.residuals  # noqa: B018
     with pytest.raises(UsageError, match="made from moments and holds no quotes"):
@@ -199,12 +199,12 @@ def test_the_root_mean_square_of_moments_is_weighted_and_says_so():
     book = so.synthetic.random_quotes(200, maturities=4, seed=1, noise=1e-3)
     weight = np.linspace(1.0, 9.0, len(book))
     book = so.Quotes(ids=book.ids, contracts=book.contracts, observed=book.observed, weight=weight)
-    found = so.calibrate(so.moments_of(book), so.Heston())
+    found = so.calibrate(so.states.moments_of(book), so.Heston())
     residual = book.observed - found.model.price(found.parameters, book.contracts)
     assert found.rmse == pytest.approx(np.sqrt(np.sum(weight * residual**2) / np.sum(weight)), rel=1e-6)
     assert abs(found.rmse / np.sqrt(np.mean(residual**2)) - 1.0) > 1e-3
     assert "in price, weighted (given)\n" in found.summary()
-    plain = so.calibrate(so.moments_of(book, weights="none"), so.Heston())
+    plain = so.calibrate(so.states.moments_of(book, weights="none"), so.Heston())
     assert f"{plain.rmse:.4g} in price\n" in plain.summary()
     assert "weighted" not in so.calibrate(book, so.Heston()).summary()
 
@@ -214,7 +214,7 @@ def test_how_far_moments_can_be_off_is_found_once_a_calibration(monkeypatch):
     once = from_moments._bound
     monkeypatch.setattr(from_moments, "_bound", lambda calibration: found.append(calibration) or once(calibration))
     book = so.synthetic.random_quotes(200, maturities=4, seed=1, noise=1e-3)
-    before = so.calibrate(so.moments_of(book), so.Heston())
+    before = so.calibrate(so.states.moments_of(book), so.Heston())
     done = so.forget(before, quotes=book[:20])
     after = done.calibration
     assert "OPTIMUM" in done.certificate.claims

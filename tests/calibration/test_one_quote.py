@@ -50,4 +50,4 @@ def test_one_quote_that_is_there_already_and_one_entry_are_spoken_of_as_one(tmp_
 
 def test_a_refusal_of_many_quotes_has_separators_in_its_counts():
     with pytest.raises(RefusedError, match=r"^1,200 of 1,200 quotes .*off the grid"):
-        so.moments_of(calls(1200, 1e6))
+        so.states.moments_of(calls(1200, 1e6))

@@ -274,7 +274,7 @@ def test_what_a_panel_cannot_do_is_said(keywords, error, words):
 
 def test_moments_have_no_groups():
     with raises(UsageError, mentions={"panel"}):
-        so.calibrate(so.moments_of(DAYS), HESTON, panel="date")
+        so.calibrate(so.states.moments_of(DAYS), HESTON, panel="date")
 
 
 def test_quotes_without_a_date_are_named():

@@ -27,7 +27,7 @@ def spoilt(quotes: so.Quotes, share: float, factor: float, seed: int = 0) -> so.
     return quotes.with_observed(observed)
 
 
-def apart(found: so.Calibration, clean: so.Calibration) -> float:
+def apart(found: so.results.Calibration, clean: so.results.Calibration) -> float:
     """Return the largest distance of a parameter, in standard errors of the clean quotes."""
     return max(abs(found.parameters[n] - v) / clean.standard_errors[n] for n, v in clean.parameters.items())
 

@@ -39,7 +39,7 @@ def thinned(days: int, seed: int) -> so.Quotes:
 QUOTES = thinned(40, seed=4)
 
 
-def panel_of(quotes: so.Quotes, latent: str = "free", **settings: Any) -> so.Calibration:
+def panel_of(quotes: so.Quotes, latent: str = "free", **settings: Any) -> so.results.Calibration:
     return so.calibrate(quotes, HESTON, **{"panel": "date", "starts": 1, **settings}, latent=latent)
 
 
@@ -173,7 +173,7 @@ def test_what_has_no_prior_is_refused(latent, settings, mentions):
 
 def test_moments_have_no_path():
     with raises(UsageError, mentions={"latent", "panel"}):
-        so.calibrate(so.moments_of(QUOTES), HESTON, latent="smoothed")
+        so.calibrate(so.states.moments_of(QUOTES), HESTON, latent="smoothed")
 
 
 def test_without_a_prior_the_answer_is_the_panel():
@@ -212,7 +212,7 @@ def test_a_forgotten_day_was_never_seen_and_the_certificate_names_the_prior(late
     assert not so.verify(other, kept).holds
 
 
-def _without_prior(certificate: so.Certificate) -> dict[str, Any]:
+def _without_prior(certificate: so.results.Certificate) -> dict[str, Any]:
     return {name: value for name, value in certificate.objective["panel"].items() if name != "prior"}
 
 
@@ -221,7 +221,7 @@ def test_a_prior_goes_with_no_claim_about_an_optimum():
     panel = gone.objective["panel"] | {"prior": "smoothed"}
     forged = replace(gone, objective=gone.objective | {"panel": panel})
     with pytest.raises(UsageError):
-        so.Certificate.from_bytes(forged.to_bytes())
+        so.results.Certificate.from_bytes(forged.to_bytes())
 
 
 def test_what_needs_the_optimum_of_the_quotes_refuses_a_prior():

@@ -140,7 +140,7 @@ def test_an_unknown_label_is_refused_by_name():
 
 
 def test_moments_have_the_errors_of_independent_quotes_and_say_why():
-    found = so.calibrate(so.moments_of(BOOK), so.Heston(), errors="cluster:date").errors
+    found = so.calibrate(so.states.moments_of(BOOK), so.Heston(), errors="cluster:date").errors
     assert (found.unit, found.basis.reason) == (Unit.INDEPENDENT, Reason.MOMENTS)
 
 

@@ -192,9 +192,9 @@ def test_status_and_doctor_tell_of_shards_footprints_and_the_road(book, quotes):
 
 def test_a_book_is_calibrated_through_moments_and_forgets_through_them(book, quotes):
     through = told("calibrate", book, "--through", "moments", "--plot", "smiles.png")
-    assert through["parameters"] == so.calibrate(so.moments_of(quotes), so.Heston()).parameters
+    assert through["parameters"] == so.calibrate(so.states.moments_of(quotes), so.Heston()).parameters
     gone = told("forget", book, "--where", EARLY, "--yes")
-    assert gone["parameters"] == so.calibrate(so.moments_of(quotes[36:]), so.Heston()).parameters
+    assert gone["parameters"] == so.calibrate(so.states.moments_of(quotes[36:]), so.Heston()).parameters
     assert told("verify", book)["holds"]
     assert run("calibrate", "quotes.csv", "--through", "moments").exit_code == 2
 

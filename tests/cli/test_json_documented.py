@@ -27,7 +27,7 @@ def names(command: str) -> set[str]:
     if re.search(r"\bchange\b", row) and command != "apply":
         return found | names("apply")
     if "assurance.md#certificate" in row:
-        found |= {field.name for field in fields(so.Certificate)}
+        found |= {field.name for field in fields(so.results.Certificate)}
     return found
 
 

@@ -20,7 +20,7 @@ SOME = BOOK.ids[::13]
 QUIET = so.synthetic.random_quotes(540, maturities=4, seed=5, noise=1e-6)  # every price has an implied volatility
 
 
-def same(one: so.Calibration, other: so.Calibration) -> bool:
+def same(one: so.results.Calibration, other: so.results.Calibration) -> bool:
     """Every number of the two, and what they know of their quotes."""
     return one.to_dict() == other.to_dict() and one.state.digest() == other.state.digest()
 
@@ -198,7 +198,7 @@ def test_the_three_roads_to_one_step_give_the_same_bits_through_the_door():
         ({"ids": SOME, "tolerance": float("nan")}, "above zero"),
         ({"where": "dya = 1"}, "no such column"),
         ({"ids": [3, 4]}, "never row numbers"),
-        ({"quotes": so.moments_of(BOOK[:5])}, "made from quotes"),
+        ({"quotes": so.states.moments_of(BOOK[:5])}, "made from quotes"),
     ],
 )
 def test_a_call_that_makes_no_sense_is_answered_with_what_would(asked, says):
@@ -264,18 +264,18 @@ def test_the_certificate_of_a_certified_step_claims_the_optimum_within_the_toler
 
 
 def test_a_calibration_from_moments_is_solved_from_the_subtracted_moments():
-    made = so.calibrate(so.moments_of(BOOK), so.Heston())
+    made = so.calibrate(so.states.moments_of(BOOK), so.Heston())
     forgetting = so.forget(made, quotes=BOOK.only(SOME))
-    fresh = so.calibrate(so.moments_of(BOOK.without(SOME)), so.Heston())
+    fresh = so.calibrate(so.states.moments_of(BOOK.without(SOME)), so.Heston())
     assert forgetting.operator == "resolve"
     assert forgetting.parameters == fresh.parameters
     assert same(forgetting.calibration, fresh)
-    assert so.forget(made, quotes=so.moments_of(BOOK.only(SOME))).parameters == fresh.parameters
+    assert so.forget(made, quotes=so.states.moments_of(BOOK.only(SOME))).parameters == fresh.parameters
     assert so.verify(forgetting.certificate, BOOK.without(SOME)).holds
 
 
 def test_moments_name_no_quotes_and_say_what_they_need():
-    made = so.calibrate(so.moments_of(BOOK), so.Heston())
+    made = so.calibrate(so.states.moments_of(BOOK), so.Heston())
     with pytest.raises(RefusedError, match="holds no quotes to find ids"):
         so.forget(made, ids=SOME)
     with raises(UsageError, mentions={"operator"}):

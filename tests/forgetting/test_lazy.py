@@ -35,11 +35,11 @@ SHOWN = (
 
 
 @pytest.fixture(scope="module")
-def calibrations() -> dict[str, so.Calibration]:
+def calibrations() -> dict[str, so.results.Calibration]:
     return {name: so.calibrate(BOOK, so.Heston(), **how) for name, how in OPTIONS.items()}
 
 
-def told(done: so.Forgetting, order: tuple[str, ...] = SHOWN) -> dict[str, Any]:
+def told(done: so.results.Forgetting, order: tuple[str, ...] = SHOWN) -> dict[str, Any]:
     """Everything a forgetting shows, asked for in this order, as plain values."""
     found = {name: getattr(done, name) for name in order}
     assert found["step"] is not None

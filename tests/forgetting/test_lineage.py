@@ -28,7 +28,7 @@ def read(table: pl.DataFrame) -> so.Quotes:
 
 
 @cache
-def calibration(select: str = "all") -> so.Calibration:
+def calibration(select: str = "all") -> so.results.Calibration:
     return so.calibrate(read(frame()), so.Heston(), select=select)
 
 

@@ -23,7 +23,7 @@ def window(first: int, last: int) -> so.Quotes:
     return PANEL[np.isin(PANEL.labels["date"], DATES[first:last])]
 
 
-def apart(done: Update, exact: so.Calibration) -> float:
+def apart(done: Update, exact: so.results.Calibration) -> float:
     """Return the largest distance from an exact answer, shared or latent, in its standard errors."""
     shared = [abs(done.parameters[n] - v) / exact.standard_errors[n] for n, v in exact.parameters.items()]
     latent = [abs(done.latent[g] - v) / exact.latent_standard_errors[g] for g, v in exact.latent.items()]

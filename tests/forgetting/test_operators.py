@@ -22,7 +22,7 @@ SMALL = so.calibrate(so.paper.quotes("small", seed=7), so.Heston())
 LARGE = so.calibrate(so.paper.quotes("large", seed=7), so.Heston())
 
 
-def some(calibration: so.Calibration, share: float, seed: int = 0) -> np.ndarray:
+def some(calibration: so.results.Calibration, share: float, seed: int = 0) -> np.ndarray:
     ids = calibration.quotes.ids
     return np.random.default_rng(seed).choice(ids, max(1, round(share * len(ids))), replace=False)
 
@@ -31,7 +31,7 @@ def vector(parameters: dict[str, float]) -> np.ndarray:
     return np.array(list(parameters.values()))
 
 
-def apart(parameters: dict[str, float], optimum: so.Calibration) -> float:
+def apart(parameters: dict[str, float], optimum: so.results.Calibration) -> float:
     """The largest difference in standard errors of the optimum."""
     return float(np.max(np.abs(vector(parameters) - vector(optimum.parameters)) / vector(optimum.standard_errors)))
 

@@ -248,7 +248,7 @@ def test_a_preview_tells_where_the_shared_parameters_go_and_changes_nothing():
         ({"ids": SOME, "operator": "resolve"}, UsageError, "moments have one state for all groups"),
         ({"ids": SOME, "operator": "magic"}, UsageError, "'magic' is unknown"),
         ({"ids": SOME, "operator": "downdate", "tolerance": 0.1}, UsageError, "not both"),
-        ({"quotes": so.moments_of(BOOK[:5])}, UsageError, "made from quotes"),
+        ({"quotes": so.states.moments_of(BOOK[:5])}, UsageError, "made from quotes"),
         ({"ids": BOOK.ids[4:]}, UnidentifiedError, "4 quotes of 1 date"),
     ],
 )

@@ -53,7 +53,7 @@ def test_a_day_is_forgotten_from_a_panel_of_bates_to_the_bit_and_the_certificate
 
 
 def test_a_model_that_does_not_say_what_changes_from_day_to_day_has_no_panel(quotes):
-    with pytest.raises(so.StrikeoutError, match="does not name a parameter that changes"):
+    with pytest.raises(so.errors.StrikeoutError, match="does not name a parameter that changes"):
         so.calibrate(quotes, so.VarianceGamma(), panel="date")
 
 

@@ -13,7 +13,7 @@ from strikeout.statistics.shards import Shards
 BOOK = so.paper.quotes("large", seed=42)
 
 
-def apart(parameters: dict[str, float], optimum: so.Calibration) -> float:
+def apart(parameters: dict[str, float], optimum: so.results.Calibration) -> float:
     """The largest difference in standard errors of the optimum."""
     values, errors = optimum.parameters, optimum.standard_errors
     return max(abs(x - values[name]) / errors[name] for name, x in parameters.items())
@@ -24,7 +24,7 @@ def shifted(days: range, factor: float = 0.1) -> tuple[so.Quotes, np.ndarray]:
     return BOOK.with_observed(np.where(bad, factor * BOOK.observed, BOOK.observed)), BOOK.ids[bad]
 
 
-def cache_of(calibration: so.Calibration, shards="day:10", weights=None) -> so.paper.Cache:
+def cache_of(calibration: so.results.Calibration, shards="day:10", weights=None) -> so.paper.Cache:
     return so.paper.Cache(
         calibration.quotes, model=so.Heston(), theta_ref=calibration.parameters, shards=shards, weights=weights
     )

@@ -84,7 +84,7 @@ def test_where_a_step_cannot_stand_for_the_answer_the_look_is_the_answer(options
 
 
 def test_a_look_at_moments_is_the_answer_too():
-    made = so.calibrate(so.moments_of(BOOK), so.Heston())
+    made = so.calibrate(so.states.moments_of(BOOK), so.Heston())
     look = so.preview(made, quotes=BOOK.only(SOME))
     assert (look.operator, look.error, look.count) == ("resolve", 0.0, len(SOME))
     refused = so.preview(made, quotes=BOOK[5:])

@@ -13,13 +13,13 @@ from strikeout.forgetting.step_error import SHARE, step_error
 from strikeout.statistics.system import FootprintBlocks
 
 
-def judged(calibration: so.Calibration, ids):
+def judged(calibration: so.results.Calibration, ids):
     footprints = calibration.footprints.whole
     step = downdate(FootprintBlocks.of(footprints), ids)
     return step, step_error(step, calibration, ids=lambda: ids)
 
 
-def apart(parameters: dict[str, float], optimum: so.Calibration) -> float:
+def apart(parameters: dict[str, float], optimum: so.results.Calibration) -> float:
     values, errors = optimum.parameters, optimum.standard_errors
     return max(abs(x - values[name]) / errors[name] for name, x in parameters.items())
 

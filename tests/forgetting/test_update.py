@@ -13,7 +13,7 @@ DAYS = BOOK.labels["day"]
 CALIBRATION = so.calibrate(BOOK, so.Heston())
 
 
-def same(one: so.Calibration, other: so.Calibration) -> bool:
+def same(one: so.results.Calibration, other: so.results.Calibration) -> bool:
     return one.to_dict() == other.to_dict() and one.state.digest() == other.state.digest()
 
 
@@ -93,12 +93,12 @@ def test_a_window_that_determines_nothing_is_refused():
 
 
 def test_moments_are_learnt_and_brought_back_like_quotes():
-    made = so.calibrate(so.moments_of(BOOK), so.Heston())
+    made = so.calibrate(so.states.moments_of(BOOK), so.Heston())
     forgetting = so.forget(made, quotes=BOOK[DAYS < 9])
     assert so.restore(forgetting) is made
     assert same(so.restore(forgetting, forgetting.calibration), made)
-    assert same(so.learn(forgetting.calibration, so.moments_of(BOOK[DAYS < 9])), made)
+    assert same(so.learn(forgetting.calibration, so.states.moments_of(BOOK[DAYS < 9])), made)
     with pytest.raises(UsageError, match="holds no names"):
         so.roll(made, BOOK[:5], forget=BOOK.ids[:1])
     with pytest.raises(UsageError, match="can learn quotes, not moments"):
-        so.learn(CALIBRATION, so.moments_of(BOOK))
+        so.learn(CALIBRATION, so.states.moments_of(BOOK))

@@ -271,7 +271,7 @@ def _signer() -> Signer:
 
 @cache
 def _states() -> bytes:
-    state, signer = so.moments_of(_quotes()), _signer()
+    state, signer = so.states.moments_of(_quotes()), _signer()
     head = {
         "format": exchange.FORMAT, "owner": "north", "public": signer.public, "count": state.count,
         "digest": state.digest(),
@@ -285,7 +285,7 @@ def _cached() -> bytes:
     with tempfile.TemporaryDirectory(prefix="strikeout-fuzz-") as folder:
         so.write_quotes(_quotes(), Path(folder) / "a.csv")
         cache_of_states = Path(folder) / "cache"
-        so.gather(so.Lake(str(Path(folder) / "a.csv")), cache=cache_of_states)
+        so.scale.gather(so.scale.Lake(str(Path(folder) / "a.csv")), cache=cache_of_states)
         (file,) = (path for path in cache_of_states.rglob("*") if path.is_file() and is_whole(path.read_bytes()))
         return file.read_bytes()[:-32]
 

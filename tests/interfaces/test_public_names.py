@@ -14,38 +14,30 @@ NAMES = {
     "Bates",
     "BlackScholes",
     "Book",
-    "Calibration",
-    "Certificate",
     "CharacteristicModel",
     "Clock",
     "Contracts",
     "DoubleHeston",
-    "Forgetting",
     "Heston",
-    "Lake",
     "Model",
     "ParameterSpace",
     "Quotes",
     "SABR",
     "SSVI",
     "SVI",
-    "StrikeoutError",
     "VarianceGamma",
     "__version__",
     "american",
     "calibrate",
-    "calibrate_many",
     "check_model",
     "compare_models",
     "custom_model",
     "draw",
     "errors",
     "forget",
-    "gather",
     "influence",
     "inspect_quotes",
     "learn",
-    "moments_of",
     "outliers",
     "paper",
     "preview",
@@ -64,7 +56,7 @@ NAMES = {
 
 def test_the_public_names_are_these_and_no_others():
     assert set(strikeout.__all__) == NAMES
-    assert len(strikeout.__all__) == len(NAMES)
+    assert len(strikeout.__all__) == len(NAMES) <= 40
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))

@@ -144,7 +144,7 @@ def _work(name: str, commands: int, answers: int) -> None:
                         _closed(held, path)
             except AssertionError as error:
                 told.code, told.sentence = "assertion", str(error)
-            except so.StrikeoutError as error:
+            except so.errors.StrikeoutError as error:
                 told.code, told.sentence = error.code, error.sentence
             except Exception:  # a defect: the law names it, and the other interleavings go on
                 told.code, told.sentence = "defect", traceback.format_exc()

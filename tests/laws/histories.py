@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 import strikeout as so
 
 
-def same(one: so.Calibration, other: so.Calibration) -> bool:
+def same(one: so.results.Calibration, other: so.results.Calibration) -> bool:
     """Parameters, path, errors, history and state: every bit of them."""
     return one.to_dict() == other.to_dict() and one.state.digest() == other.state.digest()
 
 
 def wander(
     quotes: so.Quotes,
-    start: so.Calibration,
+    start: so.results.Calibration,
     rng: np.random.Generator,
     *,
     length: int,
     leaving: Callable[[set[int]], set[int]],
-) -> tuple[so.Calibration, frozenset[int]]:
+) -> tuple[so.results.Calibration, frozenset[int]]:
     """Forgets, learns, restores and rolls, in random order; the end of it, and the rows that are held then.
 
     ``start`` is a calibration of all ``quotes``; ``leaving`` chooses the rows that go, given those that are held.
@@ -48,7 +48,9 @@ def wander(
     return calibration, frozenset(held)
 
 
-def in_every_order(start: so.Calibration, one: NDArray[np.object_], other: NDArray[np.object_]) -> list[so.Calibration]:
+def in_every_order(
+    start: so.results.Calibration, one: NDArray[np.object_], other: NDArray[np.object_]
+) -> list[so.results.Calibration]:
     """Two sets of names forgotten one after the other, the other way round, and at once."""
     forward = so.forget(so.forget(start, ids=one).calibration, ids=other).calibration
     backward = so.forget(so.forget(start, ids=other).calibration, ids=one).calibration

@@ -112,7 +112,7 @@ def quotes_for(model: str) -> so.Quotes:
 
 
 @cache
-def calibrated(model: str, objective: str = "price") -> so.Calibration:
+def calibrated(model: str, objective: str = "price") -> so.results.Calibration:
     starts = 1 if model in ONE_START else 4
     return so.calibrate(quotes_for(model), MODELS[model](), starts=starts, **OBJECTIVES[objective])
 
@@ -205,7 +205,7 @@ def scattered() -> Found:
     """Expiries that no two quotes share, and moments of those."""
     quotes = so.synthetic.random_quotes(120, maturities=120, seed=4, noise=1e-3)
     yield from of_calibration(so.calibrate(quotes, so.Heston(expiries="scattered")))
-    moments = so.moments_of(quotes, basis=so.states.Basis("scattered"))
+    moments = so.states.moments_of(quotes, basis=so.states.Basis("scattered"))
     yield "moments", moments.digest()
     yield from prefixed("from moments", of_calibration(so.calibrate(moments, so.Heston())))
 
@@ -213,8 +213,8 @@ def scattered() -> Found:
 def moments(model: str) -> Found:
     quotes = quotes_for(model)
     for rule in ("given", "relative", "vega", "spread"):
-        yield f"digest {rule}", so.moments_of(quotes, weights=rule).digest()
-    found = so.calibrate(so.moments_of(quotes), MODELS[model]())
+        yield f"digest {rule}", so.states.moments_of(quotes, weights=rule).digest()
+    found = so.calibrate(so.states.moments_of(quotes), MODELS[model]())
     yield from of_calibration(found)
     yield "interpolation bound", bits(so.states.interpolation_bound(found))
     yield "interpolation error", bits(so.states.interpolation_error(found, quotes))
@@ -238,7 +238,7 @@ def forgetting(model: str) -> Found:
 def of_forgetting(made: Callable[[], Any]) -> Found:
     try:
         done = made()
-    except so.StrikeoutError as error:
+    except so.errors.StrikeoutError as error:
         yield "refused", type(error).__name__
         return
     yield "operator", done.operator
@@ -250,7 +250,7 @@ def of_forgetting(made: Callable[[], Any]) -> Found:
 
 
 @cache
-def panel_of(model: str) -> so.Calibration:
+def panel_of(model: str) -> so.results.Calibration:
     return so.calibrate(days(), MODELS[model](), panel="date", starts=1 if model in ONE_START else 4)
 
 
@@ -281,7 +281,7 @@ def judging(model: str) -> Found:
         yield "leverages", bits(leverages(found.equations, _less(found)))
 
 
-def _less(found: so.Calibration) -> Linearization:
+def _less(found: so.results.Calibration) -> Linearization:
     """The equations with half a quote's worth taken from them."""
     return Linearization(tuple(0.5 * x for x in found.equations.triangle), found.count - 1)
 

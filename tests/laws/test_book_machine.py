@@ -53,7 +53,7 @@ def chained() -> so.Quotes:
 @cache
 def fresh(rows: frozenset[int], through: str, pool) -> tuple[dict[str, float], dict[str, float], str]:
     quotes, _ = derived(pool()[sorted(rows)])
-    found = so.calibrate(quotes if through == "quotes" else so.moments_of(quotes), so.Heston(), panel="auto")
+    found = so.calibrate(quotes if through == "quotes" else so.states.moments_of(quotes), so.Heston(), panel="auto")
     return found.parameters, getattr(found, "latent", {}), found.state.digest()
 
 
@@ -258,4 +258,4 @@ TestAnyHistoryOfABookOfDerivedForwards = LineageMachine.TestCase
 def test_the_sparse_quotes_are_a_panel_or_plain_by_their_number():
     asked = {"model": so.Heston(), "panel": "auto"}
     assert so.calibrate(sparse()[:60], **asked).is_panel
-    assert isinstance(so.calibrate(sparse()[:LEAST], **asked), so.Calibration)
+    assert isinstance(so.calibrate(sparse()[:LEAST], **asked), so.results.Calibration)

@@ -40,9 +40,9 @@ bases = st.sampled_from(
 def test_what_is_certified_of_moments_holds_of_the_quotes(book, basis):
     gone = book[::10]
     try:
-        before = so.calibrate(so.moments_of(book, basis=basis), so.Heston())
+        before = so.calibrate(so.states.moments_of(book, basis=basis), so.Heston())
         done = so.forget(before, quotes=gone)
-    except so.StrikeoutError:
+    except so.errors.StrikeoutError:
         reject()  # refused, and nothing was certified
     found = so.verify(done.certificate.to_bytes(), book.without(gone.ids))
     assert found.holds, found.summary()
@@ -81,7 +81,7 @@ def test_what_is_certified_of_quotes_holds_of_them(book, how, way, every):
     gone = book.ids[:: every + 1]
     try:
         made = so.forget(so.calibrate(book, so.Heston(), **how), ids=gone, **way).certificate
-    except so.StrikeoutError:
+    except so.errors.StrikeoutError:
         reject()  # refused, and nothing was certified
     found = so.verify(made.to_bytes(), book.without(gone))
     assert found.holds, found.summary()
@@ -101,8 +101,8 @@ def test_a_worthless_quote_is_retained_though_it_leaves_nothing_behind():
 @given(books, bases)
 def test_no_calibration_from_moments_is_farther_off_than_its_bound(book, basis):
     try:
-        found = so.calibrate(so.moments_of(book, basis=basis), so.Heston())
-    except so.StrikeoutError:
+        found = so.calibrate(so.states.moments_of(book, basis=basis), so.Heston())
+    except so.errors.StrikeoutError:
         reject()
     assume(found.converged)
     # Both searches stop at 1e-8 standard errors, or where the cost is rounding.
@@ -150,7 +150,7 @@ def test_what_is_certified_of_a_panel_holds_of_its_quotes(book, way, left, more)
     gone = [*day[left:].tolist(), *book.ids[1::DAYS][:more].tolist()]
     try:
         made = so.forget(so.calibrate(book, so.Heston(), panel="date"), ids=gone, **way).certificate
-    except so.StrikeoutError:
+    except so.errors.StrikeoutError:
         reject()  # refused, and nothing was certified
     found = so.verify(made.to_bytes(), book.without(gone))
     assert found.holds, found.summary()

@@ -32,7 +32,7 @@ class Kind:
     at_least: int  # quotes that a history leaves
     most_wrong: float  # by how much values of forgotten quotes are altered
 
-    def fit(self, quotes: so.Quotes, **options: object) -> so.Calibration:
+    def fit(self, quotes: so.Quotes, **options: object) -> so.results.Calibration:
         return so.calibrate(quotes, so.Heston(), panel=self.panel, **options)
 
 
@@ -54,7 +54,7 @@ def book(kind: Kind, seed: int) -> so.Quotes:
 
 
 @cache
-def calibrated(kind: Kind, seed: int, rows: frozenset[int] = ALL) -> so.Calibration:
+def calibrated(kind: Kind, seed: int, rows: frozenset[int] = ALL) -> so.results.Calibration:
     return kind.fit(book(kind, seed)[sorted(rows)])
 
 
@@ -160,9 +160,9 @@ def test_what_is_certified_is_confirmed_by_the_retained_quotes_and_by_no_others(
 @given(seeds, few)
 def test_moments_forget_like_quotes(seed, rows):
     quotes = book(PLAIN, seed)
-    made = so.calibrate(so.moments_of(quotes), so.Heston())
+    made = so.calibrate(so.states.moments_of(quotes), so.Heston())
     forgetting = so.forget(made, quotes=quotes[sorted(rows)])
-    fresh = so.calibrate(so.moments_of(quotes[sorted(ALL - rows)]), so.Heston())
+    fresh = so.calibrate(so.states.moments_of(quotes[sorted(ALL - rows)]), so.Heston())
     assert forgetting.calibration.to_dict() == fresh.to_dict()
     assert forgetting.calibration.state.digest() == fresh.state.digest()
 

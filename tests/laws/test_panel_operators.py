@@ -19,11 +19,11 @@ QUOTES = {"plain": SMALL, "panel": CLEAN}
 SPOILT = {"plain": SMALL.with_observed(np.where(np.arange(len(SMALL)) % 40, 1.0, 1.2) * SMALL.observed), "panel": BOOK}
 
 
-def calibrated(quotes: so.Quotes, kind: str, **options) -> so.Calibration:
+def calibrated(quotes: so.Quotes, kind: str, **options) -> so.results.Calibration:
     return so.calibrate(quotes, so.Heston(), panel=KINDS[kind], starts=1, **options)
 
 
-def same(one: so.Calibration, other: so.Calibration) -> bool:
+def same(one: so.results.Calibration, other: so.results.Calibration) -> bool:
     return (one.parameters, one.latent, one.threshold, one.state.digest()) == (
         other.parameters,
         other.latent,
@@ -52,7 +52,7 @@ def test_huber_s_loss_keeps_a_panel_near_the_clean_one_where_the_squared_loss_do
     clean = calibrated(CLEAN, "panel")
     robust, squared = calibrated(BOOK, "panel", loss="huber"), calibrated(BOOK, "panel")
 
-    def apart(found: so.Calibration) -> float:
+    def apart(found: so.results.Calibration) -> float:
         return max(abs(found.parameters[n] - v) / clean.standard_errors[n] for n, v in clean.parameters.items())
 
     assert robust.converged
@@ -81,7 +81,7 @@ def test_refine_ends_nearer_to_the_refit_than_one_step_and_verifies(kind):
     refined, step = (so.forget(before, ids=ids, operator=operator) for operator in ("refine", "downdate"))
     fresh = refined.calibration
 
-    def apart(done: so.Forgetting) -> float:
+    def apart(done: so.results.Forgetting) -> float:
         shared = [abs(done.parameters[n] - v) / fresh.standard_errors[n] for n, v in fresh.parameters.items()]
         latent = [abs(done.latent[g] - v) / fresh.latent_standard_errors[g] for g, v in fresh.latent.items()]
         return max([*shared, *latent])

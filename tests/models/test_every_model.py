@@ -16,9 +16,9 @@ GONE = ["q3", "q20", "q40"]
 @pytest.fixture(scope="module")
 def calibrations():
     """Calibrations by name, each made once."""
-    made: dict[str, so.Calibration] = {}
+    made: dict[str, so.results.Calibration] = {}
 
-    def calibrated(name: str) -> so.Calibration:
+    def calibrated(name: str) -> so.results.Calibration:
         if name not in made:
             made[name] = so.calibrate(CASES[name].quotes(), CASES[name].model)
         return made[name]
@@ -146,6 +146,6 @@ def test_python_for_quantlib_is_refused_for_other_models_than_hestons(tmp_path):
     with so.Book.create(tmp_path / "model.book", who="tests") as book:
         book.import_quotes(CASES["bates"].quotes())
         book.calibrate(so.SSVI())
-        with pytest.raises(so.StrikeoutError, match="Heston only"):
+        with pytest.raises(so.errors.StrikeoutError, match="Heston only"):
             book.export(tmp_path / "model.py")
         book.export(tmp_path / "model.json")

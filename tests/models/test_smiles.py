@@ -59,14 +59,14 @@ def test_one_set_of_parameters_is_not_taken_for_several_expiries(model):
     with pytest.raises(UsageError, match="4 expiries"):
         model.price(model.parameters.starts[0], CONTRACTS)
     with pytest.raises(UsageError, match="4 expiries"):  # nor silently where moments stand for the quotes
-        so.calibrate(so.moments_of(CASES["svi"].quotes()), model)
+        so.calibrate(so.states.moments_of(CASES["svi"].quotes()), model)
 
 
 def test_moments_know_smiles_whose_expiries_are_named():
     """To what the basis resolves: a thousandth of a standard error here."""
     quotes = CASES["sabr"].quotes()
     named = so.SABR(expiries=(0.1, 0.5, 1.0, 2.0), unit=128.0)
-    found, expected = so.calibrate(so.moments_of(quotes), named), so.calibrate(quotes, named)
+    found, expected = so.calibrate(so.states.moments_of(quotes), named), so.calibrate(quotes, named)
     assert found.converged
     for name, value in found.parameters.items():
         assert abs(value - expected.parameters[name]) <= 1e-3 * expected.standard_errors[name]

@@ -58,9 +58,9 @@ def test_a_bid_that_is_not_known_is_null(calibration):
 
 
 def test_moments_hold_nothing_to_draw():
-    moments = so.calibrate(so.moments_of(so.paper.quotes("small")), so.Heston())
+    moments = so.calibrate(so.states.moments_of(so.paper.quotes("small")), so.Heston())
     for kind in OF_QUOTES:
-        with pytest.raises(so.StrikeoutError, match="made from moments"):
+        with pytest.raises(so.errors.StrikeoutError, match="made from moments"):
             plot(moments, kind)
 
 

@@ -74,5 +74,5 @@ def test_a_panel_is_drawn_as_its_path_and_every_other_kind(tmp_path):
 
 def test_a_plain_calibration_has_no_path():
     plain = so.calibrate(so.paper.quotes("small"), so.Heston())
-    with raises(so.StrikeoutError, mentions={"panel"}):
+    with raises(so.errors.StrikeoutError, mentions={"panel"}):
         plot(plain, "path")

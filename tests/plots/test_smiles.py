@@ -109,14 +109,14 @@ def test_the_axes_say_what_they_are_and_in_which_unit(calibration):
 
 
 def test_no_panel_is_refused(calibration):
-    with pytest.raises(so.StrikeoutError, match="at_most is 0"):
+    with pytest.raises(so.errors.StrikeoutError, match="at_most is 0"):
         plot_smiles(calibration, at_most=0)
 
 
 def test_residuals_can_be_marked_by_id_and_unknown_ids_are_refused(calibration):
     figure = plot_residuals(calibration, marked=calibration.quotes.ids[:7], marked_as="the suspects")
     assert [len(dots.get_offsets()) for dots in figure.axes[0].collections[-2:]] == [533, 7]
-    with raises(so.StrikeoutError, ids=["nobody"]):
+    with raises(so.errors.StrikeoutError, ids=["nobody"]):
         plot_residuals(calibration, marked=["nobody"])
 
 

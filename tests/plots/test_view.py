@@ -43,7 +43,7 @@ def test_the_chosen_expiries_are_shown_and_no_others(fitted):
 
 
 def test_an_expiry_that_no_quote_has_is_refused(fitted):
-    with pytest.raises(so.StrikeoutError) as refused:
+    with pytest.raises(so.errors.StrikeoutError) as refused:
         plot(fitted, "smiles", view=View(expiries=("1999-01-01",)))
     assert refused.value.missing == ["1999-01-01"]
 
@@ -73,5 +73,5 @@ def test_residuals_in_volatility_points_are_those_of_the_frame(fitted):
 
 
 def test_another_unit_is_refused():
-    with pytest.raises(so.StrikeoutError):
+    with pytest.raises(so.errors.StrikeoutError):
         View(unit="apples")

@@ -60,20 +60,20 @@ def test_the_same_calibration_gives_the_same_bytes(calibration, tmp_path, name):
 
 @pytest.mark.parametrize("name", ["smiles.gif", "smiles"])
 def test_another_ending_is_refused_and_the_right_ones_are_named(calibration, tmp_path, name):
-    with pytest.raises(so.StrikeoutError, match=r"\.png, \.svg, \.pdf, \.html, \.json"):
+    with pytest.raises(so.errors.StrikeoutError, match=r"\.png, \.svg, \.pdf, \.html, \.json"):
         write_plot(calibration, tmp_path / name)
 
 
 def test_another_kind_is_refused_and_the_right_ones_are_named(calibration, tmp_path):
-    with pytest.raises(so.StrikeoutError, match="smiles, residuals, variance, influence"):
+    with pytest.raises(so.errors.StrikeoutError, match="smiles, residuals, variance, influence"):
         write_plot(calibration, tmp_path / "a.png", "gamma")
-    with pytest.raises(so.StrikeoutError, match="by='source' goes with kind='influence'"):
+    with pytest.raises(so.errors.StrikeoutError, match="by='source' goes with kind='influence'"):
         write_plot(calibration, tmp_path / "a.png", "variance", by="source")
     assert not (tmp_path / "a.png").exists()
 
 
 def test_a_folder_that_is_not_there_is_an_error_in_a_sentence(calibration, tmp_path):
-    with pytest.raises(so.StrikeoutError, match="cannot be written"):
+    with pytest.raises(so.errors.StrikeoutError, match="cannot be written"):
         write_plot(calibration, tmp_path / "nowhere" / "smiles.png")
 
 

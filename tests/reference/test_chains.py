@@ -90,7 +90,7 @@ def one_moment(quotes: so.Quotes) -> so.Quotes:
     return quotes
 
 
-def calibrated(quotes: so.Quotes) -> so.Calibration:
+def calibrated(quotes: so.Quotes) -> so.results.Calibration:
     """To out-of-the-money quotes, where there are calls and puts to choose from."""
     both = len(set(quotes.contracts.is_call.tolist())) == 2
     return so.calibrate(quotes, so.Heston(), select="otm" if both else "all")

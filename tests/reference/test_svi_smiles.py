@@ -11,7 +11,7 @@ import strikeout as so
 
 
 @pytest.fixture(scope="module", params=["2022-06-10", "2023-06-09"])
-def day(request, shared_data) -> so.Calibration:
+def day(request, shared_data) -> so.results.Calibration:
     quotes = so.inspect_quotes(shared_data(f"chains/day_cboe_spx_{request.param}.parquet"), checks="desk").quotes
     return so.calibrate(quotes, so.SVI())
 

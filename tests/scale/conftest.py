@@ -39,4 +39,4 @@ def lake(days, tmp_path_factory):
     folder = tmp_path_factory.mktemp("lake")
     for date, quotes in zip(DAYS, days, strict=True):
         so.write_quotes(quotes, folder / f"{date}.parquet")
-    return so.Lake(folder)
+    return so.scale.Lake(folder)

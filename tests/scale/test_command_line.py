@@ -26,7 +26,7 @@ def shown(*words):
 def test_gather_counts_by_tag_and_keeps_states(lake, days, tmp_path):
     first = shown("gather", lake.path, "--tags", "licence", "--cache", tmp_path, "--engine", "here")
     second = shown("gather", lake.path, "--tags", "licence", "--cache", tmp_path, "--engine", "here")
-    whole = Moments.total([so.moments_of(quotes) for quotes in days])
+    whole = Moments.total([so.states.moments_of(quotes) for quotes in days])
     assert (first["digest"], first["reused"], second["reused"]) == (whole.digest(), 0, len(DAYS))
     table = run("gather", lake.path, "--tags", "licence", "--engine", "here", "--format", "csv").stdout.splitlines()
     assert [line.split(",")[0] for line in table] == ["licence", "L1", "L3"]
@@ -34,12 +34,12 @@ def test_gather_counts_by_tag_and_keeps_states(lake, days, tmp_path):
 
 def test_calibrate_and_forget_have_the_bits_of_python(lake, days):
     kept = [quotes[quotes.labels["licence"] != "L3"] for quotes in days]
-    never = so.calibrate(Moments.total([so.moments_of(quotes) for quotes in kept]), so.Heston())
+    never = so.calibrate(Moments.total([so.states.moments_of(quotes) for quotes in kept]), so.Heston())
     found = shown("forget", lake.path, "--tag", "licence=L3", "--engine", "here")
     assert found["after"]["parameters"] == never.parameters
     assert found["digest"] == never.moments.digest()
     one = shown("calibrate", lake.path, "--only", f"partition={DAYS[0]}.parquet", "--engine", "here")
-    assert one["parameters"] == so.calibrate(so.moments_of(days[0]), so.Heston()).parameters
+    assert one["parameters"] == so.calibrate(so.states.moments_of(days[0]), so.Heston()).parameters
 
 
 def test_fleet_writes_a_table_and_continues_it(lake, tmp_path):

@@ -31,21 +31,21 @@ def many_days(tmp_path_factory):
     for place in range(24):
         date = f"2024-0{1 + place // 8}-{1 + place % 8:02}"
         so.write_quotes(day_of_quotes(date, place), folder / f"{date}.parquet")
-    return so.Lake(folder)
+    return so.scale.Lake(folder)
 
 
 def test_dask_gives_the_bits_of_this_process(lake, engine):
-    here = so.gather(lake, tags="licence", engine="here")
-    there = so.gather(lake, tags="licence", engine=engine)
+    here = so.scale.gather(lake, tags="licence", engine="here")
+    there = so.scale.gather(lake, tags="licence", engine=engine)
     assert there.digest() == here.digest()
     assert [part.state.digest() for part in there.parts] == [part.state.digest() for part in here.parts]
-    fleet = so.calibrate_many(lake, so.Heston(), engine=engine)
-    assert fleet.digest() == so.calibrate_many(lake, so.Heston(), engine="here").digest()
+    fleet = so.scale.calibrate_many(lake, so.Heston(), engine=engine)
+    assert fleet.digest() == so.scale.calibrate_many(lake, so.Heston(), engine="here").digest()
     assert len(fleet.fits) == len(DAYS)
 
 
 def test_killed_workers_change_nothing(many_days, engine):
-    expected = so.gather(many_days, engine="here").digest()
+    expected = so.scale.gather(many_days, engine="here").digest()
     draws = random.Random(0)
     killed = 0
     for _ in range(KILLS):
@@ -53,7 +53,7 @@ def test_killed_workers_change_nothing(many_days, engine):
         victim = draws.choice(workers)
         timer = threading.Timer(draws.uniform(0.0, 0.2), os.kill, (victim, signal.SIGKILL))
         timer.start()
-        assert so.gather(many_days, engine=engine).digest() == expected
+        assert so.scale.gather(many_days, engine=engine).digest() == expected
         timer.join()
         killed += 1
     assert killed == KILLS
@@ -84,7 +84,7 @@ def test_a_scheduler_with_tls_takes_clients_with_a_certificate_only(lake):
         address = cluster.scheduler_address
         assert address.startswith("tls://")
         with dask.config.set(config), engine_named(f"dask:{address}") as engine:
-            assert so.gather(lake, engine=engine).digest() == so.gather(lake, engine="here").digest()
+            assert so.scale.gather(lake, engine=engine).digest() == so.scale.gather(lake, engine="here").digest()
         for without in (address, address.replace("tls://", "tcp://")):
             with distributed_timeout(), pytest.raises(UsageError):
                 engine_named(f"dask:{without}")

@@ -15,18 +15,20 @@ def owners(days, tmp_path):
     """Three owners with a day of quotes each: what is in their files."""
     made = []
     for name, quotes in zip(("north", "south", "west"), days, strict=False):
-        write_states(so.moments_of(quotes), tmp_path / f"{name}.states", owner=name, key=tmp_path / f"{name}.key")
+        write_states(
+            so.states.moments_of(quotes), tmp_path / f"{name}.states", owner=name, key=tmp_path / f"{name}.key"
+        )
         public = write_states(
-            so.moments_of(quotes), tmp_path / f"{name}.states", owner=name, key=tmp_path / f"{name}.key"
+            so.states.moments_of(quotes), tmp_path / f"{name}.states", owner=name, key=tmp_path / f"{name}.key"
         ).public
         made.append(read_states(tmp_path / f"{name}.states", key=public))
     return made
 
 
 def test_an_owner_withdraws_as_if_never_there(owners, days):
-    assert joint_state(owners) == Moments.total([so.moments_of(quotes) for quotes in days[:3]])
+    assert joint_state(owners) == Moments.total([so.states.moments_of(quotes) for quotes in days[:3]])
     left = joint_state(owners, without=["south"])
-    never = Moments.total([so.moments_of(days[0]), so.moments_of(days[2])])
+    never = Moments.total([so.states.moments_of(days[0]), so.states.moments_of(days[2])])
     assert left == never
     assert so.calibrate(left, so.Heston()).parameters == so.calibrate(never, so.Heston()).parameters
 

@@ -41,7 +41,7 @@ def quotes():
 
 @pytest.fixture(scope="module")
 def fleet(quotes):
-    return so.calibrate_many(quotes, HESTON)
+    return so.scale.calibrate_many(quotes, HESTON)
 
 
 @pytest.fixture(scope="module")
@@ -80,20 +80,20 @@ def test_the_frame_has_one_row_per_group(fleet, library):
 
 
 def test_the_order_of_the_quotes_changes_nothing(quotes, fleet):
-    turned = so.calibrate_many(quotes[::-1], HESTON)
+    turned = so.scale.calibrate_many(quotes[::-1], HESTON)
     assert turned.to_dict() == fleet.to_dict()
 
 
 def test_progress_is_called_before_every_group(quotes):
     seen = []
-    so.calibrate_many(quotes, HESTON, progress=lambda *step: seen.append(step))
+    so.scale.calibrate_many(quotes, HESTON, progress=lambda *step: seen.append(step))
     assert seen == [("AAA", 0, 3), ("BBB", 1, 3), ("CCC", 2, 3)]
 
 
 @pytest.mark.parametrize("asked", [{"by": ()}, {"by": "desk"}, {"loss": "cubic"}])
 def test_a_question_that_makes_no_sense_is_refused_as_a_whole(quotes, asked):
     with pytest.raises(UsageError):
-        so.calibrate_many(quotes, HESTON, **asked)
+        so.scale.calibrate_many(quotes, HESTON, **asked)
 
 
 def test_a_file_of_several_underlyings_is_refused_unless_it_is_said_what_to_do(path):
@@ -134,7 +134,7 @@ def test_a_python_call_with_several_underlyings_is_refused_unless_they_are_poole
     with pytest.raises(UsageError):
         so.compare_models(quotes, ["heston"])
     with pytest.raises(UsageError):
-        so.calibrate_many(quotes, HESTON, by="right")
+        so.scale.calibrate_many(quotes, HESTON, by="right")
     with so.Book.create(tmp_path / "three.book") as book:
         book.import_quotes(quotes)
         with pytest.raises(UsageError):

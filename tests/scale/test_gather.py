@@ -20,7 +20,7 @@ HESTON = so.Heston()
 
 @pytest.fixture(scope="module")
 def gathered(lake):
-    return so.gather(lake, tags="licence", engine="here")
+    return so.scale.gather(lake, tags="licence", engine="here")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Tampering:
 
 
 def whole(days):
-    return Moments.total([so.moments_of(quotes) for quotes in days])
+    return Moments.total([so.states.moments_of(quotes) for quotes in days])
 
 
 def test_the_sum_is_the_moments_of_all_quotes(days, gathered):
@@ -60,7 +60,7 @@ def test_the_sum_is_the_moments_of_all_quotes(days, gathered):
 
 @pytest.mark.parametrize("engine", [Shuffled(0), Shuffled(1), Processes(2)], ids=["order 0", "order 1", "processes"])
 def test_engine_order_and_repeats_change_no_bit(lake, gathered, engine):
-    found = so.gather(lake, tags="licence", engine=engine)
+    found = so.scale.gather(lake, tags="licence", engine=engine)
     assert found.digest() == gathered.digest()
     assert [part.state.digest() for part in found.parts] == [part.state.digest() for part in gathered.parts]
 
@@ -76,7 +76,7 @@ def test_a_licence_removed_by_tag_was_never_seen(days, gathered):
 def test_removal_by_tag_reads_no_file(days, lake, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(lake.path, copy)
-    found = so.gather(so.Lake(copy), tags="licence", engine="here")
+    found = so.scale.gather(so.scale.Lake(copy), tags="licence", engine="here")
     shutil.rmtree(copy)
     assert len(found.without(licence="L3").total()) == sum((q.labels["licence"] != "L3").sum() for q in days)
 
@@ -110,35 +110,35 @@ def test_forwards_that_depend_on_removed_quotes_are_refitted(tmp_path):
         }
     )
     frame.write_parquet(tmp_path / "day.parquet")
-    lake = so.Lake(tmp_path, constants={"rate": 0.0}, forwards="parity")
-    found = so.gather(lake, tags="licence", engine="here")
+    lake = so.scale.Lake(tmp_path, constants={"rate": 0.0}, forwards="parity")
+    found = so.scale.gather(lake, tags="licence", engine="here")
     assert found.receipts[0].is_joint
     quotes = lake.read("day.parquet").quotes
     never = quotes.without(quotes.ids[quotes.labels["licence"] == "L3"])
-    assert found.without(licence="L3").total() == so.moments_of(never)
-    assert found.only(licence="L1").total() != so.moments_of(never)
+    assert found.without(licence="L3").total() == so.states.moments_of(never)
+    assert found.only(licence="L1").total() != so.states.moments_of(never)
 
 
 def test_the_cache_answers_for_unchanged_files_only(lake, days, tmp_path):
     copy, kept = tmp_path / "copy", tmp_path / "states"
     shutil.copytree(lake.path, copy)
-    first = so.gather(so.Lake(copy), cache=kept, engine="here")
-    second = so.gather(so.Lake(copy), cache=kept, engine="here")
+    first = so.scale.gather(so.scale.Lake(copy), cache=kept, engine="here")
+    second = so.scale.gather(so.scale.Lake(copy), cache=kept, engine="here")
     assert (first.reused, second.reused) == (0, len(days))
     assert first.digest() == second.digest()
     so.write_quotes(days[0][:-1], copy / f"{DAYS[0]}.parquet")
-    third = so.gather(so.Lake(copy), cache=kept, engine="here")
+    third = so.scale.gather(so.scale.Lake(copy), cache=kept, engine="here")
     assert third.reused == len(days) - 1
     assert third.total() == whole([days[0][:-1], *days[1:]])
 
 
 def test_a_damaged_file_of_the_cache_is_computed_again(lake, tmp_path):
-    first = so.gather(lake, cache=tmp_path, engine="here")
+    first = so.scale.gather(lake, cache=tmp_path, engine="here")
     for place, file in enumerate(sorted(tmp_path.rglob("*.states"))):
         data = bytearray(file.read_bytes())
         data[place * len(data) // 8] ^= 1
         file.write_bytes(data[: len(data) - (place == 3)])
-    again = so.gather(lake, cache=tmp_path, engine="here")
+    again = so.scale.gather(lake, cache=tmp_path, engine="here")
     assert (again.reused, again.digest()) == (0, first.digest())
 
 
@@ -154,7 +154,7 @@ def test_a_book_in_two_partitions_is_refused(days, tmp_path):
     so.write_quotes(days[0], tmp_path / "a.parquet")
     so.write_quotes(days[0][:3], tmp_path / "b.parquet")
     with pytest.raises(RefusedError) as caught:
-        so.gather(tmp_path, engine="here")
+        so.scale.gather(tmp_path, engine="here")
     assert caught.value.partitions == ["a.parquet", "b.parquet"]
 
 
@@ -170,7 +170,7 @@ def test_quotes_that_moments_cannot_hold_are_left_out_and_listed(days, tmp_path)
         labels=dict(quotes.labels),
     )
     so.write_quotes(odd, tmp_path / "a.parquet")
-    receipt = so.gather(tmp_path, engine="here").receipts[0]
+    receipt = so.scale.gather(tmp_path, engine="here").receipts[0]
     assert (receipt.left_out, receipt.left_out_ids, receipt.count) == (1, (str(quotes.ids[5]),), len(quotes) - 1)
 
 
@@ -178,7 +178,7 @@ def test_a_partition_that_cannot_be_read_is_named(days, tmp_path):
     so.write_quotes(days[0], tmp_path / "a.parquet")
     (tmp_path / "b.csv").write_text("no,quotes\n1,2\n")
     with pytest.raises(RefusedError) as caught:
-        so.gather(tmp_path, engine="here")
+        so.scale.gather(tmp_path, engine="here")
     assert caught.value.partition == "b.csv"
 
 
@@ -192,7 +192,7 @@ def test_a_partition_that_cannot_be_read_is_named(days, tmp_path):
 )
 def test_an_answer_that_cannot_be_right_is_refused(lake, change, fact):
     with pytest.raises(RefusedError) as caught:
-        so.gather(lake, engine=Tampering(change))
+        so.scale.gather(lake, engine=Tampering(change))
     assert fact in caught.value.facts
 
 
@@ -205,18 +205,18 @@ def test_lots_without_an_answer_are_refused(lake):
             return map(task, batches[:-1])
 
     with pytest.raises(RefusedError) as caught:
-        so.gather(lake, engine=Losing())
+        so.scale.gather(lake, engine=Losing())
     assert caught.value.batches == 1
 
 
 def test_several_underlyings_are_not_added_up_unless_pooled(days, tmp_path):
     so.write_quotes(days[0], tmp_path / "a.parquet")
     so.write_quotes(day_of_quotes(DAYS[0], 9, underlying="NDX", forward=200.0), tmp_path / "b.parquet")
-    found = so.gather(tmp_path, tags="underlying", engine="here")
+    found = so.scale.gather(tmp_path, tags="underlying", engine="here")
     assert found.underlyings == ("NDX", "SPX")
     with pytest.raises(UsageError):
         so.calibrate(found, HESTON)
-    assert found.only(underlying="SPX").total() == so.moments_of(days[0])
+    assert found.only(underlying="SPX").total() == so.states.moments_of(days[0])
     assert len(found.total(pool=True)) == found.count
 
 
@@ -228,9 +228,9 @@ def test_names_that_mean_nothing_are_refused(gathered, tmp_path):
     with pytest.raises(NothingMeantError):
         gathered.without(licence="L9")
     with pytest.raises(UnreadableFileError):
-        so.gather(tmp_path)
+        so.scale.gather(tmp_path)
     with pytest.raises(UsageError):
-        so.gather(gathered.plan.lake, engine="abacus")
+        so.scale.gather(gathered.plan.lake, engine="abacus")
 
 
 def test_parts_of_a_path_are_columns(days, tmp_path):
@@ -244,9 +244,9 @@ def test_parts_of_a_path_are_columns(days, tmp_path):
         labels={name: quotes.labels[name] for name in ("underlying", "date")},
     )
     so.write_quotes(plain, folder / "a.parquet")
-    found = so.gather(tmp_path, tags="licence", engine="here")
+    found = so.scale.gather(tmp_path, tags="licence", engine="here")
     assert [part.tags for part in found.parts] == [("L7",)]
-    assert found.total() == so.moments_of(quotes)
+    assert found.total() == so.states.moments_of(quotes)
 
 
 def test_here_is_the_definition_of_every_engine(lake):

@@ -35,7 +35,7 @@ def all_of(days):
 
 @PANELS
 def test_the_sum_is_the_state_of_a_calibration(lake, days, panel):
-    gathered = so.gather(lake, tags="licence", at=At(HESTON, panel=panel), engine="here")
+    gathered = so.scale.gather(lake, tags="licence", at=At(HESTON, panel=panel), engine="here")
     calibration = so.calibrate(all_of(days), HESTON, panel=panel)
     assert gathered.total() == calibration.state
     assert gathered.total().digest() == calibration.state.digest()
@@ -46,13 +46,13 @@ def test_the_sum_is_the_state_of_a_calibration(lake, days, panel):
 @PANELS
 @pytest.mark.parametrize("engine", [Shuffled(0), Processes(2)], ids=["order", "processes"])
 def test_engine_order_and_repeats_change_no_bit(lake, panel, engine):
-    here = so.gather(lake, tags="licence", at=At(HESTON, panel=panel), engine="here")
-    assert so.gather(lake, tags="licence", at=At(HESTON, panel=panel), engine=engine).digest() == here.digest()
+    here = so.scale.gather(lake, tags="licence", at=At(HESTON, panel=panel), engine="here")
+    assert so.scale.gather(lake, tags="licence", at=At(HESTON, panel=panel), engine=engine).digest() == here.digest()
 
 
 @PANELS
 def test_a_licence_and_a_day_removed_were_never_seen(lake, days, panel):
-    gathered = so.gather(lake, tags=("licence", "date"), at=At(HESTON, panel=panel), engine="here")
+    gathered = so.scale.gather(lake, tags=("licence", "date"), at=At(HESTON, panel=panel), engine="here")
     never = all_of([day[day.labels["licence"] != "L3"] for day in days])
     assert gathered.without(licence="L3").total() == so.calibrate(never, HESTON, panel=panel).state
     fewer = all_of([day for day in days if day.labels["date"][0] != DAYS[1]])
@@ -64,19 +64,19 @@ def test_a_licence_and_a_day_removed_were_never_seen(lake, days, panel):
 @PANELS
 def test_states_come_from_the_cache_and_are_found_again(lake, panel, tmp_path):
     at = At(HESTON, panel=panel)
-    first = so.gather(lake, at=at, cache=tmp_path, engine="here")
-    again = so.gather(lake, at=at, cache=tmp_path, engine="here")
+    first = so.scale.gather(lake, at=at, cache=tmp_path, engine="here")
+    again = so.scale.gather(lake, at=at, cache=tmp_path, engine="here")
     assert (first.reused, again.reused) == (0, len(DAYS))
     assert again.total() == first.total()
     assert again.verify(1.0).is_equal
-    other = so.gather(lake, at=At(HESTON, [3.0, 0.05, 0.6, -0.6, 0.05], panel), cache=tmp_path, engine="here")
+    other = so.scale.gather(lake, at=At(HESTON, [3.0, 0.05, 0.6, -0.6, 0.05], panel), cache=tmp_path, engine="here")
     assert other.reused == 0
     assert other.total() != first.total()
-    assert so.gather(lake, cache=tmp_path, engine="here").reused == 0  # moments
+    assert so.scale.gather(lake, cache=tmp_path, engine="here").reused == 0  # moments
 
 
 def test_a_changed_state_does_not_pass_for_the_gathered_one(lake):
-    gathered = so.gather(lake, tags="licence", at=At(HESTON, panel="date"), engine="here")
+    gathered = so.scale.gather(lake, tags="licence", at=At(HESTON, panel="date"), engine="here")
     part = replace(gathered.parts[0], state=gathered.parts[1].state)
     assert replace(gathered, parts=(part, *gathered.parts[1:])).verify(1.0).wrong == (part.partition,)
     receipt, parts = unseal(seal(gathered.receipts[0], gathered.parts[:2]))
@@ -88,22 +88,22 @@ def test_quotes_too_large_for_the_grid_are_left_out_and_listed(tmp_path):
     prices = quotes.observed.copy()
     prices[5] = 3e6  # the grid of residuals ends at two million
     so.write_quotes(quotes.with_observed(prices), tmp_path / "one.parquet")
-    gathered = so.gather(so.Lake(tmp_path), at=At(HESTON), engine="here")
+    gathered = so.scale.gather(so.scale.Lake(tmp_path), at=At(HESTON), engine="here")
     assert gathered.receipts[0].left_out_ids == (str(quotes.ids[5]),)
     assert gathered.total() == so.calibrate(quotes.without([quotes.ids[5]]), HESTON).state
 
 
 def test_the_step_of_the_sum_is_that_of_the_quotes(lake, days):
     at = so.calibrate(all_of(days), HESTON).parameters
-    step = so.gather(lake, at=At(HESTON, at), engine="here").total().step()
+    step = so.scale.gather(lake, at=At(HESTON, at), engine="here").total().step()
     assert max(abs(step.change)) < 1e-6  # at the optimum there is nothing left to do
 
 
 def test_what_normal_equations_cannot_do_is_refused(lake):
-    gathered = so.gather(lake, at=At(HESTON), engine="here")
+    gathered = so.scale.gather(lake, at=At(HESTON), engine="here")
     with pytest.raises(UsageError):
         so.calibrate(gathered, HESTON)
     with pytest.raises(UsageError):
-        so.gather(lake, at=At(so.VarianceGamma(), panel="date"), engine="here")
+        so.scale.gather(lake, at=At(so.VarianceGamma(), panel="date"), engine="here")
     with pytest.raises((UsageError, RefusedError)):
-        so.gather(lake, at=At(HESTON, panel="session"), engine="here")
+        so.scale.gather(lake, at=At(HESTON, panel="session"), engine="here")

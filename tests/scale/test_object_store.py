@@ -34,12 +34,12 @@ def bucket(lake):
 
 
 def test_an_object_store_has_the_states_of_the_folder(lake, bucket):
-    remote = so.Lake("s3://quotes/spx/*.parquet", storage=bucket)
+    remote = so.scale.Lake("s3://quotes/spx/*.parquet", storage=bucket)
     assert len(remote.partitions) == len(DAYS)
-    there, here = (so.gather(one, tags="licence", engine="here") for one in (remote, lake))
+    there, here = (so.scale.gather(one, tags="licence", engine="here") for one in (remote, lake))
     assert there.total() == here.total()
     assert there.without(licence="L3").total() == here.without(licence="L3").total()
-    fleet = so.calibrate_many(remote, so.Heston(), engine="here")
+    fleet = so.scale.calibrate_many(remote, so.Heston(), engine="here")
     assert [fit.digest for fit in fleet.fits] == [
-        fit.digest for fit in so.calibrate_many(lake, so.Heston(), engine="here").fits
+        fit.digest for fit in so.scale.calibrate_many(lake, so.Heston(), engine="here").fits
     ]

@@ -35,11 +35,11 @@ def engine(request):
 
 
 def test_another_engine_gives_the_bits_of_this_process(lake, engine):
-    here = so.gather(lake, tags="licence", engine="here")
-    there = so.gather(lake, tags="licence", engine=engine)
+    here = so.scale.gather(lake, tags="licence", engine="here")
+    there = so.scale.gather(lake, tags="licence", engine=engine)
     assert there.digest() == here.digest()
-    fleet = so.calibrate_many(lake, so.Heston(), engine=engine)
-    assert fleet.digest() == so.calibrate_many(lake, so.Heston(), engine="here").digest()
+    fleet = so.scale.calibrate_many(lake, so.Heston(), engine=engine)
+    assert fleet.digest() == so.scale.calibrate_many(lake, so.Heston(), engine="here").digest()
 
 
 def die_once(folder, number):

@@ -29,7 +29,7 @@ def folder(tmp_path, days):
 
 def test_every_book_is_as_if_the_licence_had_never_been_seen(folder, days, tmp_path):
     done = forget_many(
-        so.Lake(folder), so.Heston(), where="licence = 'L3'", certificates=tmp_path / "proofs", engine="here"
+        so.scale.Lake(folder), so.Heston(), where="licence = 'L3'", certificates=tmp_path / "proofs", engine="here"
     )
     assert [row.group for row in done.rows] == [("SPX", date) for date in DAYS[:2]]
     assert (done.books, done.is_done) == (2, True)
@@ -44,7 +44,7 @@ def test_every_book_is_as_if_the_licence_had_never_been_seen(folder, days, tmp_p
 
 
 def test_the_engine_changes_no_bit(folder):
-    lake, how = so.Lake(folder), {"where": "strike > 110"}
+    lake, how = so.scale.Lake(folder), {"where": "strike > 110"}
     assert (
         forget_many(lake, so.Heston(), engine=2, **how).digest()
         == forget_many(lake, so.Heston(), engine="here", **how).digest()
@@ -52,7 +52,7 @@ def test_the_engine_changes_no_bit(folder):
 
 
 def test_a_book_that_loses_all_its_quotes_is_a_row_with_its_error(folder):
-    done = forget_many(so.Lake(folder), so.Heston(), where=f"date = '{DAYS[0]}'", engine="here")
+    done = forget_many(so.scale.Lake(folder), so.Heston(), where=f"date = '{DAYS[0]}'", engine="here")
     (row,) = done.rows
     assert not done.is_done
     assert row.code
@@ -61,7 +61,7 @@ def test_a_book_that_loses_all_its_quotes_is_a_row_with_its_error(folder):
 
 def test_a_condition_without_a_match_is_refused(folder):
     with pytest.raises(NothingMeantError):
-        forget_many(so.Lake(folder), so.Heston(), where="licence = 'L9'", engine="here")
+        forget_many(so.scale.Lake(folder), so.Heston(), where="licence = 'L9'", engine="here")
 
 
 def test_quotes_in_memory_are_struck_out_by_label():
@@ -83,17 +83,22 @@ def test_quotes_in_memory_are_struck_out_by_label():
 
 
 def test_what_is_kept_of_erased_quotes_is_removed_and_nothing_else(folder, days, tmp_path):
-    lake, cache, fits, proofs = so.Lake(folder), tmp_path / "cache", tmp_path / "fits.parquet", tmp_path / "proofs"
-    so.gather(lake, cache=cache, engine="here")
-    so.calibrate_many(lake, so.Heston(), out=fits, engine="here")
+    lake, cache, fits, proofs = (
+        so.scale.Lake(folder),
+        tmp_path / "cache",
+        tmp_path / "fits.parquet",
+        tmp_path / "proofs",
+    )
+    so.scale.gather(lake, cache=cache, engine="here")
+    so.scale.calibrate_many(lake, so.Heston(), out=fits, engine="here")
     forget_many(lake, so.Heston(), where="strike > 110", certificates=proofs, engine="here")
     erased = days[0][:3]
     so.write_quotes(days[0][3:], folder / f"{DAYS[0]}.parquet")  # the owner's own deletion
-    done = erase_kept(so.Lake(folder), erased, cache=str(cache), fits=str(fits), certificates=str(proofs))
+    done = erase_kept(so.scale.Lake(folder), erased, cache=str(cache), fits=str(fits), certificates=str(proofs))
     assert (done.states, done.rows, done.certificates) == (1, 1, 1)
     assert [Path(one).name for one in pl.read_parquet(fits)["partition"]] == [f"{DAYS[1]}.parquet"]
-    assert search_lake(so.Lake(folder), erased, cache=str(cache)).is_clean
-    again = so.calibrate_many(so.Lake(folder), so.Heston(), out=fits, engine="here")
+    assert search_lake(so.scale.Lake(folder), erased, cache=str(cache)).is_clean
+    again = so.scale.calibrate_many(so.scale.Lake(folder), so.Heston(), out=fits, engine="here")
     assert again.reused == 1
 
 

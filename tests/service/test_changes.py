@@ -35,7 +35,7 @@ def test_a_forget_equals_that_of_the_book_and_its_certificate_verifies(served):
     with served.book() as book:
         entry = book.log()[-1]
         assert (entry.who, entry.what, str(entry.why)) == ("operator", "forget", "bad-feed (T-1)")
-        assert so.verify(so.Certificate.from_bytes(certificate), book.quotes()).holds
+        assert so.verify(so.results.Certificate.from_bytes(certificate), book.quotes()).holds
         assert book.verify().holds
 
 

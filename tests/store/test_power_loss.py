@@ -144,6 +144,6 @@ def test_the_simulation_sees_a_log_that_is_not_synced(tmp_path):
         try:
             with so.Book.open(after_loss(recording, end + 1, tmp_path / "disk", seed), who="desk", clock=clock) as book:
                 lost += len(book.log()) != recording.events[end].place
-        except so.StrikeoutError:
+        except so.errors.StrikeoutError:
             lost += 1
     assert lost > 5

@@ -201,7 +201,7 @@ def test_two_hundred_clean_erasures_of_market_quotes_raise_no_alarm(tmp_path, sh
     for path in sorted(shared_data("chains").glob("*.parquet")):
         try:
             market = as_given(so.inspect_quotes(path).quotes)[:6000]
-        except so.StrikeoutError:
+        except so.errors.StrikeoutError:
             continue  # a surface without discounts is not a file of quotes
         if len(market) < 400:
             continue

@@ -16,7 +16,7 @@ from strikeout.quotes.reading import inspect_quotes
 from strikeout.synthetic.sample_files import KINDS, SAMPLE_TRUTH, write_sample
 
 
-def off(calibration: so.Calibration) -> float:
+def off(calibration: so.results.Calibration) -> float:
     """How far the parameters are from the truth, in standard errors: the worst."""
     return max(
         abs(calibration.parameters[name] - truth) / calibration.standard_errors[name]

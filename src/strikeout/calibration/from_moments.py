@@ -197,7 +197,7 @@ def interpolation_bound(calibration: Calibration) -> float:
         UsageError: the calibration was made from quotes, which nothing stands between.
 
     >>> import strikeout as so
-    >>> interpolation_bound(so.calibrate(so.moments_of(so.paper.quotes("small")), so.Heston())) < 1e-6
+    >>> interpolation_bound(so.calibrate(so.states.moments_of(so.paper.quotes("small")), so.Heston())) < 1e-6
     True
     """
     if calibration.moments is None:
