@@ -19,6 +19,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import BookError, RefusedError, UsageError
+from strikeout.store.bookfile import Connection
 from tests.laws.clerks import A_DAY, MODEL, Clerk, quotes
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked here to be killed")
@@ -240,3 +241,52 @@ def test_an_erasure_that_another_process_did_not_finish_is_finished_by_verify(pa
         found = held.verify()
         assert found.holds, found.summary()
         assert held.residue().is_clean
+
+
+EMPTYING = """
+import fcntl, sys, time
+index = open(sys.argv[1] + "-shm", "rb+")
+fcntl.lockf(index, fcntl.LOCK_EX, 1, 121)  # SQLite's lock of a process that copies the log into the file
+print("held", flush=True)
+sys.stdin.readline()
+time.sleep(0.3)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="takes a lock of SQLite where Linux has it")
+@pytest.mark.parametrize("verb", ["verify", "erase", "residue"])
+def test_a_process_that_empties_the_log_is_waited_for(path, verb):
+    """SQLite refuses a second one at once, so `verify` called a book damaged that another process was erasing."""
+    with so.Book.open(path) as held:
+        subprocess.run([sys.executable, "-c", CUT_SHORT, str(path)], check=True, timeout=60)
+        code = [sys.executable, "-c", EMPTYING, str(path)]
+        with subprocess.Popen(code, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+            assert other.stdout.readline() == "held\n"
+            other.stdin.write("go\n")
+            other.stdin.flush()
+            if verb == "verify":
+                found = held.verify()
+                assert found.holds, found.summary()
+            elif verb == "erase":
+                assert held.erase(ids=held.quotes().ids[:2], reason="test").search.is_clean
+            else:
+                assert held.residue().is_clean
+
+
+def test_finishing_one_erasure_does_not_mark_a_later_one_as_finished(path, monkeypatch):
+    """Another process may erase and be killed after the file was rewritten and before that is noted."""
+    execute = Connection.execute
+
+    def with_another(connection, question, values=()):
+        found = execute(connection, question, values)
+        if question == "VACUUM":
+            monkeypatch.undo()
+            subprocess.run([sys.executable, "-c", CUT_SHORT, str(path)], check=True, timeout=60)
+        return found
+
+    with so.Book.open(path) as held:
+        monkeypatch.setattr(Connection, "execute", with_another)
+        held.erase(ids=held.quotes().ids[:2], reason="test")
+        assert len(held._session.store.faults()) == 1
+        assert held.verify().holds
+        assert held._session.store.faults() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +18,8 @@ from strikeout.store.sqlite_writing import SqliteWriting
 from strikeout.store.store import ENCRYPTION, Reading, Writing
 
 SETTLING = 5  # attempts to find the log empty
+REWRITING = 15  # times the patience: how long another process may take to rewrite a large file after an erasure
+PAUSE = 0.01  # seconds between attempts that SQLite refuses at once
 
 
 class SqliteStore(SqliteReading):
@@ -104,10 +107,10 @@ class SqliteStore(SqliteReading):
     def settled(self) -> Iterator[Reading]:
         log = holding.log_of(self._connection.hold.path)
         for _ in range(SETTLING):
-            ((busy, _, _),) = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+            is_empty = self._empty_log()
             with self.reading() as book:
                 book.counts()  # takes the snapshot: from now on no other process copies its log into the file
-                if not busy and not (log.exists() and log.stat().st_size):
+                if is_empty and not (log.exists() and log.stat().st_size):
                     yield book
                     return
         raise BusyError(
@@ -117,14 +120,14 @@ class SqliteStore(SqliteReading):
 
     @contextmanager
     def scrubbed(self) -> Iterator[Reading]:
-        self._finish_erasure()
-        with self.reading() as book:
-            if self.sealer is None or not self._is_unfinished():
-                yield book
-                return
-        self._finish_erasure()  # another process has erased quotes between the two lines above
-        with self.reading() as book:
-            yield book
+        end = time.monotonic() + REWRITING * self._patience
+        while True:
+            self._finish_erasure()
+            with self.reading() as book:
+                if self.sealer is None or not self._unfinished() or time.monotonic() >= end:
+                    yield book
+                    return
+            time.sleep(PAUSE)  # another process rewrites the file, or has erased quotes since
 
     @contextmanager
     def writing(self) -> Iterator[Writing]:
@@ -187,25 +190,32 @@ class SqliteStore(SqliteReading):
             )
         self._connection.execute(how)
 
-    def _is_unfinished(self) -> bool:
-        """Return whether quotes were erased and the file was not rewritten since."""
-        return any(due for (due,) in self.rows("SELECT scrub FROM seal"))
+    @property
+    def _patience(self) -> float:
+        ((milliseconds,),) = self.rows("PRAGMA busy_timeout")
+        return float(milliseconds) / 1000
+
+    def _unfinished(self) -> int:
+        """Return the number of the last erasure after which the file was not rewritten; 0 if there is none."""
+        return next((number for (number,) in self.rows("SELECT scrub FROM seal")), 0)
 
     def _finish_erasure(self) -> None:
-        if self.sealer is not None and self._is_unfinished():
+        if self.sealer is not None and self._unfinished():
             # If another process writes or the disk is full, the book can be used; `faults` reports the old bytes.
             with suppress(BusyError), _suppress_full_disk():
                 self._scrub()
 
     def _scrub(self) -> None:
         """Destroy unused keys, rewrite the file without the erased quotes, and empty its log."""
+        number = self._unfinished()
         if self._keys is not None:
             self._destroy_spent(self._keys)
-        self._empty_log()
+        self._empty_old_log()
         # Zeroed on deletion already (secure_delete); rewritten so that erasure does not depend on one setting.
         self._connection.execute("VACUUM")
-        self._connection.execute("UPDATE seal SET scrub = 0")
-        self._empty_log()
+        # Another process may have erased more since: that erasure is not finished by this.
+        self._connection.execute("UPDATE seal SET scrub = 0 WHERE scrub = ?", (number,))
+        self._empty_old_log()
 
     def _destroy_spent(self, keys: ShardKeys) -> None:
         self._connection.execute("BEGIN IMMEDIATE")  # so that no other writer has uncommitted keys
@@ -216,9 +226,20 @@ class SqliteStore(SqliteReading):
         finally:
             self._connection.execute("ROLLBACK")
 
-    def _empty_log(self) -> None:
-        ((busy, _, _),) = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-        if busy:
+    def _empty_log(self) -> bool:
+        """Copy the log into the file and return whether it is empty then.
+
+        SQLite waits for readers and writers, but not for another process that empties the log at the same time.
+        """
+        end = time.monotonic() + self._patience
+        while True:
+            ((busy, _, _),) = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+            if not busy or time.monotonic() >= end:
+                return not busy
+            time.sleep(PAUSE)
+
+    def _empty_old_log(self) -> None:
+        if not self._empty_log():
             raise BusyError(
                 f"The quotes are erased from {self._path}, but another process is reading an older snapshot of the "
                 "book, which keeps old bytes in its log. Open the book again when that process is done."

@@ -110,7 +110,8 @@ class SqliteWriting(SqliteReading):
             else:
                 self._each("DELETE FROM chunks WHERE number = ?", [(number,)])
         self._tally.count(held=-len(homes))
-        self._each("UPDATE seal SET scrub = 1", [()])
+        # A number that no earlier erasure had: finishing that one does not mark this one as finished.
+        self._each("UPDATE seal SET scrub = (SELECT ifnull(max(number) + 1, 0) + 1 FROM entries)", [()])
         self.erased = True
 
     def put_shard_data(self, shard: int, what: ShardData, data: bytes) -> None:

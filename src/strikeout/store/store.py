@@ -294,9 +294,10 @@ class Store(Reading, Protocol):
     def scrubbed(self) -> AbstractContextManager[Reading]:
         """Read one snapshot in which no erasure is unfinished, if that is possible.
 
-        An erasure commits first and rewrites the file then. If it was interrupted between the two, or another process
-        is there now, the file is rewritten before the snapshot is taken. If the book is opened without its key, another
-        process keeps an old snapshot or the disk is full, the snapshot is as it is, and ``faults`` reports it.
+        An erasure commits first and rewrites the file then. If it was interrupted between the two, the file is
+        rewritten before the snapshot is taken; if another process is rewriting it now, that is waited for. If the book
+        is opened without its key, another process keeps an old snapshot or the disk is full, the snapshot is as it is,
+        and ``faults`` reports it.
         """
         ...
 
