@@ -173,6 +173,22 @@ class BookLinearization:
             held=self.held | ({*held} & new.keys()),
         )
 
+    def exchange(self, removed: Quotes, added: Quotes, how: Settings) -> BookLinearization:
+        """Return it without some quotes and with others, whose footprints are computed here and bear no noise.
+
+        Raises:
+            ParameterError: the reference of an added group is at the boundary of the model.
+            RefusedError: an added quote is too large for the grid.
+        """
+        system, start = self.system, self.start
+        if len(removed):
+            system = system - self.footprints(removed, how).system
+            start = None if start is None else start - self.state_at_start(removed, how)
+        if len(added):
+            system = system + self.footprints(added, how).system
+            start = None if start is None else start + self.state_at_start(added, how)
+        return self.changed(system, start, how, removed=removed, added=added)
+
     def changed(
         self, system: System, start: System | None, how: Settings, *, removed: Quotes, added: Quotes
     ) -> BookLinearization:

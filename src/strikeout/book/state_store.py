@@ -266,7 +266,6 @@ class ShardUpdate:
     before: System
     after: System
     rows: ShardRows | None = None
-    is_rebuilt: bool = False  # a footprint was missing, and the state was rebuilt from the quotes of the shard
 
 
 def shard_updates(
@@ -360,7 +359,7 @@ class _ShardChange:
         if self.linearization.noise or is_derived(stay).any():
             return None
         state = self.linearization.footprints(in_objective(stay, self.how), self.how).system
-        return ShardUpdate(before, replace(state, held=frozenset()), is_rebuilt=True)
+        return ShardUpdate(before, replace(state, held=frozenset()))
 
 
 def summed(linearization: BookLinearization, updates: Mapping[int, ShardUpdate]) -> System:

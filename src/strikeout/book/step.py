@@ -19,7 +19,7 @@ from strikeout.assurance.issue import Answer, issue
 from strikeout.assurance.optimality import Optimality, question
 from strikeout.book.linearization import BookLinearization
 from strikeout.book.records import Snapshot
-from strikeout.book.state_store import NO_QUOTES, StateUpdate, in_objective, shard_updates, summed
+from strikeout.book.state_store import NO_QUOTES, StateUpdate, in_objective
 from strikeout.book.version import Version
 from strikeout.calibration.panels import AUTO, chosen_panel
 from strikeout.calibration.settings import Settings, chosen
@@ -35,16 +35,13 @@ from strikeout.statistics.second_order import SecondOrder
 from strikeout.statistics.system import Group, OneStep, System
 
 
-def evidence_of(
-    linearization: BookLinearization, how: Settings, size: int, removed: Quotes = NO_QUOTES
-) -> KeptEvidence:
-    """Return ``Evidence`` from the stored states of a book, some quotes of which are struck out."""
+def evidence_of(linearization: BookLinearization, how: Settings, size: int) -> KeptEvidence:
+    """Return ``Evidence`` from the stored states of a book without the quotes that a step strikes out."""
 
     def without(_: ArrayLike) -> Mapping[Group, SecondOrder]:
-        sums, gone = linearization.second_order, linearization.second_order_of(removed, how)
-        if any(group not in sums for group in linearization.system.blocks):
+        if any(group not in linearization.second_order for group in linearization.system.blocks):
             raise ParameterError("The reference of a group is too close to the boundary of the model to judge a step.")
-        return {group: own - gone[group] if group in gone else own for group, own in sums.items()}
+        return linearization.second_order
 
     return KeptEvidence(linearization.model, how, size, linearization.panel, linearization.latent, without=without)
 
@@ -64,7 +61,6 @@ class Stepped:
     step: OneStep
     step_error: StepError
     tolerance: float
-    rebuilt: int  # shards with a missing footprint
     start: System | None
     refits: tuple[Refit, ...] = ()  # always empty: a step is taken only if no forward is refitted
 
@@ -82,10 +78,7 @@ class Stepped:
 
     @property
     def path(self) -> tuple[str, ...]:
-        rebuilt = (
-            f"; {self.rebuilt:,} of the shards were rebuilt, because footprints were missing" if self.rebuilt else ""
-        )
-        return (f"{self.operator}: {self.step_error.sentence}, and {self.tolerance:g} were asked for{rebuilt}",)
+        return (f"{self.operator}: {self.step_error.sentence}, and {self.tolerance:g} were asked for",)
 
     @property
     def follow(self) -> StateUpdate:
@@ -150,27 +143,20 @@ def try_step(records: Snapshot, removed: Quotes, tolerance: float, *, added: Quo
     )
     if reason is not None:
         return NoStep(reason)
-    updates = shard_updates(records.store, linearization, how, removed=removed, added=removed[:0])
-    if updates is None:
-        return NoStep(Unsupported.LOST_FOOTPRINTS)
     grown = _with_new_groups(linearization, more, how)
     if grown is None:
         return NoStep(Unsupported.OUT_OF_BOUNDS)
-    system, sums = summed(linearization, updates), dict(grown.second_order)
-    if len(more):
-        try:
-            system = system + grown.footprints(more, how).system
-            for group, one in grown.second_order_of(more, how).items():
-                sums[group] = sums[group] + one
-        except ParameterError:
-            return NoStep(Unsupported.OUT_OF_BOUNDS)
-        except RefusedError:
-            return NoStep(Unsupported.TOO_LARGE)
-    if linearization.panel is not None and not system.groups:
+    try:
+        after = grown.exchange(used, more, how)
+    except ParameterError:
+        return NoStep(Unsupported.OUT_OF_BOUNDS)
+    except RefusedError:
+        return NoStep(Unsupported.TOO_LARGE)
+    if linearization.panel is not None and not after.system.groups:
         return NoStep(Unsupported.NO_GROUP)
     size = linearization.system.count if how.select == "all" else records.store.counts().retained
-    evidence = evidence_of(replace(grown, second_order=sums), how, size + len(added), used)
-    step, measure = system.step(free=free_parameters(evidence)), None
+    evidence = evidence_of(after, how, size + len(added))
+    step, measure = after.system.step(free=free_parameters(evidence)), None
     if linearization.panel is not None:
         left = records.quotes.without(removed.ids)
         left = join(left, added) if len(added) else left
@@ -197,11 +183,7 @@ def try_step(records: Snapshot, removed: Quotes, tolerance: float, *, added: Quo
     judged = certify(step, evidence, tolerance, ids=lambda: used.ids, measure=measure)
     if isinstance(judged, NoStep):
         return judged
-    start = None if linearization.start is None else linearization.start - linearization.state_at_start(used, how)
-    if start is not None and len(more):
-        start = start + grown.state_at_start(more, how)
-    rebuilt = sum(update.is_rebuilt for update in updates.values())
-    return Stepped(removed, added, grown, last, evidence, step, judged, tolerance, rebuilt, start)
+    return Stepped(removed, added, grown, last, evidence, step, judged, tolerance, after.start)
 
 
 def _with_new_groups(linearization: BookLinearization, added: Quotes, how: Settings) -> BookLinearization | None:

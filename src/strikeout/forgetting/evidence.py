@@ -54,7 +54,6 @@ class Unsupported(StrEnum):
     NO_FOOTPRINTS = "the book keeps no footprints"
     NOISE = "the footprints are perturbed, and nothing can be certified from them"
     UNDECIDED = "only a calibration decides whether the retained quotes form a panel"
-    LOST_FOOTPRINTS = "footprints of these quotes are missing, and their shards cannot be rebuilt"
     UNIDENTIFIED = "unidentified"
     OUT_OF_BOUNDS = "out of bounds"
     TOO_FAR = "too far"
