@@ -91,11 +91,7 @@ class Bound:
 
 
 def stability(before: Linearization, after: Linearization, *, scaled: bool = False) -> Bound:
-    """Return the change of the step by forgetting: ``||d' - d|| <= ||H'^-1|| (||dG|| + ||dH|| ||d||)``.
-
-    Raises:
-        UsageError: the two are of different models, or H is singular.
-    """
+    """Return the change of the step by forgetting: ``||d' - d|| <= ||H'^-1|| (||dG|| + ||dH|| ||d||)``."""
     case = _Case(before, after, scaled=scaled)
     value = case.inverse_after * (case.change_of_score + case.change * case.step) if case.is_definite_after else inf
     return Bound("stability", value, "at most", "a positive definite H'", case.is_definite_after, case.move)
@@ -109,9 +105,6 @@ def neumann(
     Args:
         norms: "joint" takes ``||H^-1 dH||`` (the paper's remark), "separate" the larger ``||H^-1|| ||dH||`` (its
             proposition).
-
-    Raises:
-        UsageError: the two are of different models, H is singular, or ``norms`` is neither.
     """
     if norms not in ("joint", "separate"):
         raise UsageError(f'norms={norms!r} is unknown. Use "joint" or "separate".')
@@ -127,9 +120,6 @@ def weyl(before: Linearization, after: Linearization, *, scaled: bool = False) -
 
     The paper asks for ``||dH|| < lambda_min(H)`` to have H' positive definite. It is violated by nearly every single
     quote, while H' stays positive definite because it is a sum of squares.
-
-    Raises:
-        UsageError: the two are of different models, or H is singular.
     """
     case = _Case(before, after, scaled=scaled)
     value = case.smallest_before - case.change
@@ -146,9 +136,6 @@ def huber(
 
     Args:
         forgotten: the rows of ``sqrt(w) J`` of the forgotten quotes, one per quote.
-
-    Raises:
-        UsageError: the two are of different models, H is singular, or the rows have another number of parameters.
     """
     case = _Case(before, after, scaled=scaled)
     rows = np.asarray(forgotten, float)
@@ -218,10 +205,6 @@ def relinearization(
 
     ``scaled`` takes all norms in the parameters times the norm of their column of J, which have no units.
     The Lipschitz constant is measured at a few points along the step, so it is a lower estimate of the true one.
-
-    Raises:
-        UsageError, RefusedError, UnidentifiedError: as ``calibrate``, of the quotes and the weights.
-        ParameterError: the reference, or where the step leads, is not a point of the model.
     """
     objective, _ = objective_of(quotes, residual=residual, weights=weights)
     start = np.array(reference, float)
@@ -275,9 +258,6 @@ def leverages(before: Linearization, after: Linearization) -> Floats:
 
     0: the forgotten quotes contain nothing in that direction. 1: no other quote does, and forgetting loses it.
     Independent of units. Random deletions of 1 % have a largest one near 0.02, of 70 % near 0.75.
-
-    Raises:
-        UsageError: the two are of different models, or the curvature before is singular.
     """
     H, H2 = before.curvature, after.curvature
     if H.shape != H2.shape:

@@ -22,23 +22,13 @@ def canonical(value: Any) -> bytes:
 
     >>> canonical({"b": (1, None), "a": "é"})
     b'{"a":"\\\\u00e9","b":[1,null]}'
-
-    Raises:
-        UsageError: the value holds a floating-point number, text that is not Unicode, a key that is not text, anything
-            that JSON cannot represent, a number of more than ``MOST_DIGITS`` digits, or more than ``DEEPEST`` lists and
-            tables inside each other: then ``parse`` could not read it.
     """
     _refuse_what_has_two_spellings(value, "the value", DEEPEST)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
 
 
 def parse(data: bytes, *, most: int = MOST_BYTES) -> Any:
-    """Return the value of JSON in ASCII of unknown origin, in bounded time and memory.
-
-    Raises:
-        ValueError: there are more than ``most`` bytes, they are not JSON in ASCII, or hold a floating-point number, a
-            whole number of more than ``MOST_DIGITS`` digits, or lists and tables too deep inside each other.
-    """
+    """Return the value of JSON in ASCII of unknown origin, in bounded time and memory."""
     if len(data) > most:
         raise ValueError(f"{len(data):,} bytes, and at most {most:,} are read")
     deep = f"more than {DEEPEST} lists and tables inside each other"
@@ -57,11 +47,7 @@ def parse(data: bytes, *, most: int = MOST_BYTES) -> Any:
 
 
 def from_canonical(data: bytes) -> Any:
-    """Return the value these bytes were written from, if they are in canonical form.
-
-    Raises:
-        RefusedError: they are not JSON, or JSON written in another way: damaged, or not ours.
-    """
+    """Return the value these bytes were written from, if they are in canonical form."""
     try:
         value = parse(data)
         same = canonical(value) == data

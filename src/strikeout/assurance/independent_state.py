@@ -143,12 +143,7 @@ def _eliminate(block: IndependentBlock, k: int | None, *, is_held: bool) -> dict
 def independent_block(
     quotes: Quotes, model: Model, reference: Any, *, residual: Any, weights: Weighting
 ) -> IndependentBlock:
-    """Rebuild the state of these quotes at a reference.
-
-    Raises:
-        StrikeoutError: as ``calibrate``, of the quotes, the weights and the reference.
-        RefusedError: a number of a row is not finite, or too large for the grid.
-    """
+    """Rebuild the state of these quotes at a reference."""
     weight, rule = weights_of(quotes, weights)
     schema = schema_of(model, reference, residual=residual, weights=rule)
     theta = np.array(schema.reference)

@@ -52,9 +52,6 @@ def indicator(
         step: of the free parameters, if already computed.
         free: numbers of the parameters that may move; all if not given.
 
-    Raises:
-        IndexError: ``free`` has a number that no parameter has.
-
     >>> one = Linearization((4.0, 2.0, 11.0), count=11)   # one parameter: H = 4, G = 2, cost = 11
     >>> import numpy as np
     >>> space = ParameterSpace(("a",), np.array([0.0]), np.array([9.0]), np.array([[1.0]]))

@@ -191,9 +191,6 @@ def deletions_by(calibration: Calibration, by: By) -> tuple[Groups, Deletions, l
     """Return the groups, what striking each of them out does to the parameters, and the names of these.
 
     It is what ``influence`` measures without the effect on prices, which takes most of the time.
-
-    Raises:
-        UsageError, RefusedError: as ``influence``.
     """
     groups, found = _measured(calibration, by, _deletions)
     return groups, found, free_names(calibration)

@@ -89,9 +89,6 @@ def issue(
             step from a chosen reference can lead anywhere, so STEP is claimed only together with OPTIMUM.
         found: what the retained quotes show of an answer that is not a calibration, measured at the answer. Not needed
             for a step with a tolerance that is proved to hold; nor together with ``after``.
-
-    Raises:
-        UsageError: neither ``after`` nor ``system`` is given, so that nothing could be claimed.
     """
     if after is None and system is None:
         raise UsageError("issue: give after, a calibration of the retained quotes, or system, their state.")

@@ -35,9 +35,6 @@ def scaled_gradient(system: Linearization, *, free: Sequence[int] | None = None)
 
     Args:
         free: numbers of the parameters that may move; all if not given.
-
-    Raises:
-        IndexError: ``free`` has a number that no parameter has.
     """
     H, G = _part(system, free)
     reach = length(H, G)
@@ -56,9 +53,6 @@ def next_step(
     Args:
         free: numbers of the parameters that may move; all if not given.
         variance: of a residual, where the loss is not squared and ``cost / (n - p)`` is not it.
-
-    Raises:
-        IndexError: ``free`` has a number that no parameter has.
     """
     H, G = _part(system, free)
     noise, unscaled = _noise(system, len(G)) if variance is None else sqrt(variance), inverse(H)
@@ -170,9 +164,6 @@ class Question:
 
         Args:
             groups: of a panel; those of the calibration if not given.
-
-        Raises:
-            StrikeoutError: as ``objective_of``.
         """
         how, used = calibration.settings, calibration.used if quotes is None else quotes
         if calibration.panel is None:
@@ -210,21 +201,13 @@ class Question:
         return [latent[group] if name == self.latent else parameters[name] for name in names]
 
     def systems(self, parameters: Mapping[str, float], latent: Mapping[Group, float]) -> list[Linearization]:
-        """Return every group linearized at its parameters.
-
-        Raises:
-            ParameterError: the parameters are not a point of the model.
-        """
+        """Return every group linearized at its parameters."""
         return [
             linearize(part, self.model, self.theta(parameters, latent, group)) for group, part in self.parts.items()
         ]
 
     def cost(self, parameters: Mapping[str, float], latent: Mapping[Group, float]) -> float:
-        """Return the cost of all quotes.
-
-        Raises:
-            ParameterError: the parameters are not a point of the model.
-        """
+        """Return the cost of all quotes."""
         return _total(system.cost for system in self.systems(parameters, latent))
 
     def noise(self, parameters: Mapping[str, float], latent: Mapping[Group, float], cost: float, free: int) -> float:
@@ -253,9 +236,6 @@ class Question:
         Args:
             on_bound: names of those that are claimed to have ended on a bound.
             held: groups whose latent parameter is claimed to be on a bound, or to move no price.
-
-        Raises:
-            ParameterError: the parameters are not a point of the model.
         """
         systems, space, names = self.systems(parameters, latent), self.space, self.model.parameters.names
         places = [names.index(name) for name in space.names]
@@ -347,11 +327,7 @@ def question(
     latent: str | None,
     rest: Mapping[str, Any],
 ) -> Question:
-    """Return the question these quotes pose, by group; ``rest`` are fixed parameters and bounds.
-
-    Raises:
-        StrikeoutError: as ``objective_of``.
-    """
+    """Return the question these quotes pose, by group; ``rest`` are fixed parameters and bounds."""
     parts = {}
     for group, places in groups.items():
         some = quotes if latent is None else quotes[places]

@@ -39,10 +39,6 @@ def perturb(footprints: Footprints, share: float, *, draw: np.random.Generator) 
     Args:
         share: the standard deviation of the noise, in units of each column's root mean square.
         draw: where the noise comes from. Who can repeat it can take it away: seed it with nothing that can be guessed.
-
-    Raises:
-        UsageError: the share is negative or no number, or so large that a row leaves the grid; or the footprints do not
-            determine the parameters.
     """
     if not 0.0 <= share < np.inf:
         raise UsageError(Argument("share", share), ": give a number from 0 on, such as 1e-3.")
@@ -57,11 +53,7 @@ def perturb(footprints: Footprints, share: float, *, draw: np.random.Generator) 
 
 
 def with_noise(rows: Integers, share: float, draw: np.random.Generator) -> Integers:
-    """Return these rows with the noise of ``perturb``.
-
-    Raises:
-        UsageError: the share is so large that a row leaves the grid.
-    """
+    """Return these rows with the noise of ``perturb``."""
     counted: Mask = np.logical_or.reduce(rows != 0, axis=1)
     values = rows.astype(float)
     spread = share * np.sqrt(np.mean(np.square(values[counted]), axis=0)) if counted.any() else np.zeros(rows.shape[1])

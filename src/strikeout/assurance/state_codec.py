@@ -66,11 +66,7 @@ class ShardRows:
 
 
 def encode(kind: StateKind, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Return the bytes of one state.
-
-    Raises:
-        UsageError: a fact cannot be written as canonical JSON.
-    """
+    """Return the bytes of one state."""
     types = {name: TYPES[array.dtype.kind] for name, array in arrays.items()}
     framing = [[name, types[name], list(array.shape)] for name, array in arrays.items()]
     header = canonical({"format": FORMAT, "kind": kind.value, "facts": dict(facts), "arrays": framing})
@@ -78,11 +74,7 @@ def encode(kind: StateKind, facts: Mapping[str, Any], arrays: Mapping[str, NDArr
 
 
 def decode(kind: StateKind, data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the facts and arrays that ``encode`` wrote.
-
-    Raises:
-        RefusedError: the bytes are of another format or kind, or not complete.
-    """
+    """Return the facts and arrays that ``encode`` wrote."""
     line, _, rest = data.partition(b"\n")
     header = from_canonical(line)
     with refuse_damage(data):
@@ -104,11 +96,7 @@ def decode(kind: StateKind, data: bytes) -> tuple[dict[str, Any], dict[str, NDAr
 
 @contextmanager
 def refuse_damage(data: bytes) -> Iterator[None]:
-    """Turn any error of reading damaged bytes into RefusedError.
-
-    Raises:
-        RefusedError: the block raised such an error.
-    """
+    """Turn any error of reading damaged bytes into RefusedError."""
     try:
         yield
     except (UsageError, ValueError, TypeError, KeyError, IndexError, OverflowError, MemoryError) as error:
@@ -133,9 +121,6 @@ def decode_footprints(schema: Schema, data: bytes, *, columns: int | None = None
 
     Args:
         columns: of a row; those of the schema if not given. In a panel a row has one more, of the latent parameter.
-
-    Raises:
-        RefusedError: the bytes cannot be read, or are of another schema.
     """
     facts, arrays = decode(StateKind.FOOTPRINTS, data)
     with refuse_damage(data):
@@ -161,9 +146,6 @@ def decode_state(schema: Schema, schemas: Mapping[Group, Schema], latent: str | 
     Args:
         schemas: by group.
         latent: the parameter that every group has for itself; None for a plain book.
-
-    Raises:
-        RefusedError: the bytes cannot be read, or are of another schema.
     """
     facts, arrays = decode(StateKind.SHARD, data)
     with refuse_damage(data):
@@ -185,11 +167,7 @@ def words_of(system: System) -> Words:
 def remade_system(
     facts: Mapping[str, Any], words: NDArray[Any], schemas: Mapping[Group, Schema], latent: str | None
 ) -> System:
-    """Return the system that ``counts_of`` and ``words_of`` described; its groups are text.
-
-    Raises:
-        ValueError, KeyError: the words do not fit, or a group has no schema.
-    """
+    """Return the system that ``counts_of`` and ``words_of`` described; its groups are text."""
     groups = facts["groups"]
     if len(words) != len(groups):
         raise ValueError(f"expected the words of {len(groups)} groups, got {len(words)}")
@@ -209,11 +187,7 @@ def encode_moments(moments: Moments) -> bytes:
 
 
 def decode_moments(data: bytes) -> Moments:
-    """Return the moments that ``encode_moments`` wrote.
-
-    Raises:
-        RefusedError: the bytes cannot be read.
-    """
+    """Return the moments that ``encode_moments`` wrote."""
     facts, arrays = decode(StateKind.MOMENTS, data)
     with refuse_damage(data):
         expiries, nodes, expiry_nodes = facts["basis"]
@@ -276,11 +250,7 @@ def _words(words: NDArray[Any], schema: Schema) -> Words:
 
 
 def shaped(array: NDArray[Any], *shape: int) -> NDArray[Any]:
-    """Return the array if it has this shape.
-
-    Raises:
-        ValueError: it has another.
-    """
+    """Return the array if it has this shape."""
     if array.shape != shape:
         raise ValueError(f"expected an array of shape {shape}, got {array.shape}")
     return array

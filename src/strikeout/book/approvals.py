@@ -104,15 +104,7 @@ def request(
     all_quotes: bool = False,
     reason: Why = None,
 ) -> Request:
-    """Request a removal, or that one person be enough; see ``Book.request``.
-
-    Raises:
-        UsageError: another verb, the quotes are not given in exactly one way, or every quote matches the condition and
-            ``all_quotes`` is False.
-        UnknownIdError: an id the book does not have, or one given twice.
-        NothingMeantError: no quote matches.
-        RefusedError: an open request asks for the same, or the book moved meanwhile.
-    """
+    """Request a removal, or that one person be enough; see ``Book.request``."""
     if what not in get_args(Asked):
         raise UsageError(f"request({what!r}): expected one of {', '.join(get_args(Asked))}.")
     kept = as_kept(snapshot.store, ids, snapshot.commit)
@@ -133,11 +125,7 @@ def request(
 
 
 def decide(snapshot: Snapshot, verb: str, number: int, reason: Why) -> Request:
-    """Approve or reject what another person asked for.
-
-    Raises:
-        RefusedError: there is no such request, it is decided already, or it was made under the same name.
-    """
+    """Approve or reject what another person asked for."""
     asked = request_at(snapshot, number)
     if asked.state != "open":
         by = f" by {asked.by}" if asked.by else f" since {asked.until}" if asked.is_expired else ""
@@ -154,11 +142,7 @@ def decide(snapshot: Snapshot, verb: str, number: int, reason: Why) -> Request:
 
 
 def request_at(snapshot: Snapshot, number: int) -> Request:
-    """Return the request of this entry.
-
-    Raises:
-        RefusedError: the entry is not a request.
-    """
+    """Return the request of this entry."""
     known = requests_of(snapshot)
     found = next((request for request in known if request.number == number), None)
     if found is None:
@@ -175,23 +159,14 @@ def requests_of(records: Snapshot) -> tuple[Request, ...]:
 
 
 def counts_of(approval: Approval) -> dict[str, int]:
-    """Return the counts by which an entry sets a policy.
-
-    Raises:
-        UsageError: an unknown word.
-    """
+    """Return the counts by which an entry sets a policy."""
     if approval not in get_args(Approval):
         raise UsageError(Argument("approval", approval), f": use {' or '.join(get_args(Approval))}.")
     return {PERSONS: 2 if approval == "two-person" else 1}
 
 
 def set_approval(snapshot: Snapshot, approval: Approval, reason: Why) -> int:
-    """Enter a policy; see ``Book.set_approval``.
-
-    Raises:
-        UsageError: an unknown word.
-        RefusedError: the book is set so already, or a second person's approval is needed and there is none.
-    """
+    """Enter a policy; see ``Book.set_approval``."""
     counts = counts_of(approval)
     if snapshot.is_two_person == (counts[PERSONS] == 2):
         raise RefusedError(f"The approval of this book is {approval} already.", approval=approval)
@@ -205,9 +180,6 @@ def require_approval(records: Snapshot, verb: str, names: Sequence[str], reason:
     """Raise if the book needs two persons and there is no approved request for just this that is not done yet.
 
     An erasure for a reason about the data removes results too, so it needs an approval for such a reason.
-
-    Raises:
-        RefusedError: there is none.
     """
     if not records.is_two_person or (not names and verb != POLICY):
         return
@@ -367,10 +339,6 @@ def evidence_facts(book: Book, audit: Audit, *, request: int | None = None) -> d
 
     Args:
         audit: the verification of the book, or of a copy with its public key alone.
-
-    Raises:
-        UsageError: there is no such request.
-        RefusedError: an entry of the ledger cannot be read.
     """
     status, entries, asked = book.status(), book.snapshot().ledger.entries, book.requests()
     if request is not None and request not in {one.number for one in asked}:

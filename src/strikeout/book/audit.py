@@ -48,9 +48,6 @@ def audit(records: Snapshot, *, head: Head | None = None) -> Audit:
 
     Args:
         head: of the ledger, kept elsewhere since: finds a ledger that was cut short or rewritten.
-
-    Raises:
-        Nothing for what the book holds: what cannot be checked does not hold, with the reason.
     """
     checks: dict[str, Callable[[], Found]] = {
         "STORE": lambda: _store(records),
@@ -76,9 +73,6 @@ def audit_copy(records: Snapshot, *, keys: Sequence[str], head: Head | None = No
         records: without keys.
         keys: public keys, one of which must have signed the last entry.
         head: as for ``audit``.
-
-    Raises:
-        Nothing for what the book holds: what cannot be checked does not hold, with the reason.
     """
     checks: dict[str, Callable[[], Found]] = {
         "STORE": lambda: _store(records),
@@ -218,9 +212,6 @@ def check_states(records: Snapshot) -> Found:
     """Check that the footprints and state of every shard, and their sum, are those of the retained quotes.
 
     Perturbed footprints are only compared with their sum: noise cannot be distinguished from a change.
-
-    Raises:
-        StrikeoutError: something cannot be read.
     """
     store, linearization = records.store, records.linearization
     if linearization is None:

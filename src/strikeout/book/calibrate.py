@@ -42,9 +42,6 @@ def repeated_settings(
 
     Another model has other parameters, so settings that may name parameters are dropped with it. Moments are not
     repeated if something is given that they may not support. Nothing is repeated with ``fresh``.
-
-    Raises:
-        RefusedError: the last time was with a model that this version lacks.
     """
     if last is None or fresh:
         return {}, {}
@@ -61,11 +58,7 @@ def request_of(
     given: Mapping[str, Any],
     repeated: Mapping[str, Any],
 ) -> Request:
-    """Return what to calibrate with: what is given, else what is repeated, else defaults.
-
-    Raises:
-        UsageError: an unknown setting, or one that a book cannot keep.
-    """
+    """Return what to calibrate with: what is given, else what is repeated, else defaults."""
     asked = _given(given)
     if last is not None and repeated and model is None and not asked:
         spec = CalibrationSpec.from_plain(last)
@@ -99,12 +92,7 @@ def calibrate(
     progress: Any = None,
     **given: Any,
 ) -> Change:
-    """Calibrate the quotes held and keep the result; see ``Book.calibrate``.
-
-    Raises:
-        RefusedError: the book is empty, or its quotes cannot be calibrated.
-        UsageError: an unknown setting, or one that a book cannot keep.
-    """
+    """Calibrate the quotes held and keep the result; see ``Book.calibrate``."""
     held = seen.quotes
     if not len(held):
         raise RefusedError("The book holds no quotes. Import some first.")

@@ -51,11 +51,7 @@ def plan_erase(
     reason: Why = None,
     plans: Sequence[Path] = (),
 ) -> Erasure:
-    """Return what erasing these quotes removes and what it cannot; nothing is changed.
-
-    Raises:
-        As ``Book.plan_erase``.
-    """
+    """Return what erasing these quotes removes and what it cannot; nothing is changed."""
     held, aside, reach, refits = _found(seen, ids=ids, where=where, all_quotes=all_quotes, reason=reason, plans=plans)
     return rehearse(seen, held, aside, reach=reach, refits=refits)
 
@@ -75,9 +71,6 @@ def erase(
     Args:
         plans: files beside the book that name quotes.
         progress: called while the files are searched, with the bytes searched so far and their total.
-
-    Raises:
-        As ``Book.erase``.
     """
     held, aside, reach, refits = _found(seen, ids=ids, where=where, all_quotes=all_quotes, reason=reason, plans=plans)
     touched = [*held.ids.tolist(), *aside.ids.tolist()]
@@ -141,12 +134,7 @@ def _result(seen: Snapshot, held: Quotes, aside: Quotes, reach: Reach) -> Result
 
 
 def record_search(session: Session, found: Search) -> Search:
-    """Record the result of a search in the ledger and return it with the number of the entry.
-
-    Raises:
-        BusyError: another process is writing.
-        RefusedError: other processes changed the book at every attempt.
-    """
+    """Record the result of a search in the ledger and return it with the number of the entry."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
             with session.writing(session.snapshot().position) as book:
@@ -158,11 +146,7 @@ def record_search(session: Session, found: Search) -> Search:
 
 
 def search_again(records: Snapshot, erased: Quotes | None, *, progress: Progress | None = None) -> Search:
-    """Search a book without a copy of what was erased, or with one; the result is recorded in the ledger.
-
-    Raises:
-        BusyError: another process reads or writes the book.
-    """
+    """Search a book without a copy of what was erased, or with one; the result is recorded in the ledger."""
     there, commitments = records.store.quotes(struck=None), records.erased
     needles, names = Needles({}), []
     if erased is not None:

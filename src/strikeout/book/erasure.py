@@ -135,14 +135,7 @@ class Reach:
 def select_quotes(
     records: Snapshot, *, ids: ArrayLike | None, where: str | None, all_quotes: bool = False
 ) -> tuple[Quotes, Quotes]:
-    """Return the quotes to erase: those held, and those set aside.
-
-    Raises:
-        UsageError: not exactly one of ``ids`` and ``where`` is given, the condition cannot be read, or every quote
-            matches it and ``all_quotes`` is False.
-        UnknownIdError: an id the book does not have, or one given twice.
-        NothingMeantError: no quote matches.
-    """
+    """Return the quotes to erase: those held, and those set aside."""
     there = named(records.store, ids=ids, where=where, verb="erase")
     refuse_nothing(len(there), verb="erase")
     counts = records.store.counts()
@@ -176,9 +169,6 @@ def reach_of(records: Snapshot, held: Quotes, aside: Quotes, *, reason: Why, pla
 
     Args:
         plans: files beside the book that name quotes.
-
-    Raises:
-        RefusedError: results must be removed, and the book is calibrated with some of them as settings.
     """
     span, known, digest = _span(records, held, aside), records.files, records.file_digest
     versions = tuple(version for version in records.versions if version.entry in span)
@@ -332,10 +322,6 @@ def search_residue(
         derived: what the book had computed from the quotes: searched for too.
         files: outside the book, that exist and may contain copies.
         refits: the slices whose forwards depended on them: the earlier forwards are searched for too.
-
-    Raises:
-        BusyError: another process reads or writes the book.
-        OSError: a file exists and cannot be read.
     """
     retained = records.store.quotes(struck=None)
     needles = needles_of(held, retained=retained) | needles_of(aside, retained=retained)

@@ -19,11 +19,7 @@ Writer = Callable[[Path], Path]
 
 
 def export(seen: Snapshot, path: Path) -> Path:
-    """Write the quotes held (.csv, .parquet), the calibration (.json), or Python for QuantLib (.py).
-
-    Raises:
-        As ``Book.export``.
-    """
+    """Write the quotes held (.csv, .parquet), the calibration (.json), or Python for QuantLib (.py)."""
     ending = path.suffix.lower()
     if ending in (".csv", ".parquet"):
         from strikeout.quotes.writing import write_quotes
@@ -39,12 +35,7 @@ def export(seen: Snapshot, path: Path) -> Path:
 
 
 def hand_out(seen: Snapshot, path: Path, write: Writer, *, what: str = "export") -> Path:
-    """Write a file that shows quotes and enter it in the ledger, so that an erasure of its quotes deletes it.
-
-    Raises:
-        UsageError: the file cannot be written; then nothing is entered.
-        RefusedError: the book moved meanwhile.
-    """
+    """Write a file that shows quotes and enter it in the ledger, so that an erasure of its quotes deletes it."""
     held = seen.store.counts().retained
     written: Path | None = None
     try:
@@ -69,9 +60,6 @@ def as_quantlib(version: Version, *, book: str, is_current: bool) -> str:
     """Return Python that builds this Heston model in QuantLib, a panel's on its last day; set spot and rates yourself.
 
     No text of the quotes enters the program: numbers, the book's hash, and a day that was parsed as one.
-
-    Raises:
-        RefusedError: the book is calibrated with another model.
     """
     if not version.model.startswith("heston/"):
         raise RefusedError(

@@ -41,10 +41,6 @@ def create(
 
     Args:
         policies: counts of the first entry.
-
-    Raises:
-        BookError: there is a file already, or none can be made there.
-        RefusedError: there is a key file already, or none can be written. Then there is no book either.
     """
     from strikeout.store.bookfile import real_path, refuse_taken
     from strikeout.store.sqlite import SqliteStore
@@ -67,12 +63,7 @@ def create(
 
 
 def open_file(path: Path, *, who: str | None, clock: Clock) -> tuple[Session, Path]:
-    """Open the file of a book with its key file; finish what an erasure could not.
-
-    Raises:
-        BookError: there is no such file, it is not a book, of a newer version, or damaged; it is left as it is.
-        RefusedError: its key file is missing, damaged, open to others or another book's.
-    """
+    """Open the file of a book with its key file; finish what an erasure could not."""
     from strikeout.store.bookfile import real_path, recognise
     from strikeout.store.sqlite import SqliteStore
 
@@ -93,14 +84,7 @@ def open_file(path: Path, *, who: str | None, clock: Clock) -> tuple[Session, Pa
 
 
 def open_public(path: Path, key: str | Sequence[str]) -> tuple[Session, Path]:
-    """Open the file of a book for reading, without its secrets; its ledger must be signed with this public key.
-
-    Raises:
-        UsageError: ``key`` is not a public key.
-        BookError: there is no such file, it is not a book, of a newer version, or damaged.
-        RefusedError: the ledger is not signed with this key or does not hold together, or the quotes are encrypted and
-            their keys are not beside it.
-    """
+    """Open the file of a book for reading, without its secrets; its ledger must be signed with this public key."""
     from strikeout.store.bookfile import real_path
     from strikeout.store.sqlite import SqliteStore
 
@@ -123,9 +107,6 @@ def rotate_key(seen: Snapshot, path: Path, reason: Why) -> tuple[Session, Rotati
     """Rotate the key in the key file at this path; return the session that signs with the new one.
 
     The new key is in the file before the ledger names it, so there is always one that may sign.
-
-    Raises:
-        RefusedError: the key file cannot be read or written, or the book moved meanwhile.
     """
     session = seen.session
     # The key file changes only while this process alone may write to the book: two rotations at once would each
@@ -146,11 +127,7 @@ def rotate_key(seen: Snapshot, path: Path, reason: Why) -> tuple[Session, Rotati
 
 
 def trusted_keys(key: str | Sequence[str]) -> tuple[str, ...]:
-    """Return public keys, one or several.
-
-    Raises:
-        UsageError: there is none, or one is not 64 hexadecimal digits.
-    """
+    """Return public keys, one or several."""
     from strikeout.store.signing import public_keys
 
     found = tuple(public_keys(key))

@@ -95,11 +95,7 @@ class FolderOutcome:
 
 
 def books_of(folder: Path) -> list[Path]:
-    """Return the books of a folder, sorted by name; symbolic links are left out.
-
-    Raises:
-        UsageError: it is not a folder, or has no book.
-    """
+    """Return the books of a folder, sorted by name; symbolic links are left out."""
     found = sorted(path for path in folder.glob(f"*{ENDING}") if path.is_file() and not path.is_symlink())
     if not found:
         raise UsageError(f"{folder}: there are no books ({ENDING}) in this folder.", path=str(folder))
@@ -127,11 +123,6 @@ def remove_in_folder(
         where: a condition in SQL.
         reason: for every ledger; its ticket ties the requests of the books together.
         is_plan: change nothing.
-
-    Raises:
-        UsageError: the folder has no book, or no book accepts the condition. One that does not, because it lacks a
-            label for example, is refused, and the others are changed.
-        NothingMeantError: no quote of any book matches.
     """
     paths, found = books_of(folder), []
     for place, path in enumerate(paths):
@@ -201,11 +192,6 @@ def approve_in_folder(
 
     Anybody can write any ticket on a request. So that none is approved unseen among the others, requests for different
     removals are not approved together.
-
-    Raises:
-        UsageError: the folder has no book.
-        NothingMeantError: no book has an open request with this ticket.
-        RefusedError: the requests ask for different removals. Nothing is approved.
     """
     paths, found = books_of(folder), []
     asked: list[tuple[Path, Request]] = []
@@ -252,12 +238,7 @@ def _with_error(book: BookOutcome, error: StrikeoutError) -> BookOutcome:
 
 
 def evidence_of_folder(folder: Path, *, ticket: str | None = None, who: str | None = None) -> list[dict[str, Any]]:
-    """Return the facts of a page of evidence for every book with a removal; with this ticket, if one is given.
-
-    Raises:
-        UsageError: the folder has no book.
-        NothingMeantError: there is no such removal.
-    """
+    """Return the facts of a page of evidence for every book with a removal; with this ticket, if one is given."""
     found = []
     for path in books_of(folder):
         with Book.open(path, who=who) as book:

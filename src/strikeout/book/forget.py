@@ -69,11 +69,7 @@ def plan_forget(
     tolerance: float | None = None,
     reason: Why = None,
 ) -> Plan:
-    """Return what striking these quotes out will do; nothing is changed.
-
-    Raises:
-        As ``Book.plan_forget``.
-    """
+    """Return what striking these quotes out will do; nothing is changed."""
     done = strike_out(seen, ids=ids, where=where, tolerance=tolerance)
     return _plan(seen, done, tolerance=tolerance, reason=as_reason(reason) or Reason("other"))
 
@@ -86,22 +82,14 @@ def forget(
     tolerance: float | None = None,
     reason: Why = None,
 ) -> Change:
-    """Strike these quotes out; the same entry, certificate and results as a plan and its application.
-
-    Raises:
-        As ``Book.forget``.
-    """
+    """Strike these quotes out; the same entry, certificate and results as a plan and its application."""
     done = strike_out(seen, ids=ids, where=where, tolerance=tolerance)
     require_approval(seen, "forget", done.ids.tolist())
     return _commit(seen, done, as_reason(reason) or Reason("other"))
 
 
 def apply(seen: Snapshot, plan: Plan) -> Change:
-    """Do what a plan shows, if all of it is found again.
-
-    Raises:
-        As ``Book.apply``.
-    """
+    """Do what a plan shows, if all of it is found again."""
     if plan.book != seen.name:
         raise RefusedError("The plan is of another book. Make one for this book with forget.")
     if (plan.position, plan.head) != (seen.position.number, seen.position.head):
@@ -130,14 +118,7 @@ def apply(seen: Snapshot, plan: Plan) -> Change:
 def strike_out(
     seen: Snapshot, *, ids: ArrayLike | None = None, where: str | None = None, tolerance: float | None = None
 ) -> Recalibrated | Stepped:
-    """Return the parameters without these quotes: by one step if the tolerance allows it, else by a calibration.
-
-    Raises:
-        UsageError: the tolerance is not a number above zero, or the quotes are not given in exactly one way.
-        UnknownIdError: an id that the book does not hold, or one given twice.
-        NothingMeantError: no quote matches.
-        RefusedError: the book is not calibrated, or the retained quotes give no calibration.
-    """
+    """Return the parameters without these quotes: by one step if the tolerance allows it, else by a calibration."""
     if tolerance is not None:
         check_given_tolerance(tolerance)
     seen.check_current()
@@ -160,11 +141,7 @@ def check_given_tolerance(tolerance: float) -> None:
 
 
 def recalibrate(seen: Snapshot, gone: Quotes, *, path: tuple[str, ...] = ()) -> Recalibrated:
-    """Return the calibration of the quotes that stay; from moments only those to be removed are read.
-
-    Raises:
-        RefusedError: they give no calibration.
-    """
+    """Return the calibration of the quotes that stay; from moments only those to be removed are read."""
     spec, version = seen.spec, seen.check_current()
     refitted: tuple[Refit, ...] = ()
     retained: Quotes = NO_QUOTES

@@ -80,9 +80,6 @@ def classify(store: Reading, arriving: Quotes, struck: Mapping[str, int], erased
     Args:
         struck: the quotes of the store that are struck out, by id.
         erased: all commitments to erased quotes.
-
-    Raises:
-        UsageError: the quotes are features for a custom model, which a book does not store.
     """
     if not isinstance(arriving.contracts, Contracts):
         raise UsageError("A book stores quotes of options; these are features for a model of your own.")
@@ -98,11 +95,7 @@ def classify(store: Reading, arriving: Quotes, struck: Mapping[str, int], erased
 
 
 def refuse_clashes(names: Sequence[str], arrived: int) -> None:
-    """Raise RefusedError if ids are in the book with other values.
-
-    Raises:
-        RefusedError: one of the two quotes is wrong, and nothing here can decide which.
-    """
+    """Raise RefusedError if ids are in the book with other values."""
     if names:
         names = sorted(names)
         raise RefusedError(
@@ -155,9 +148,6 @@ class ImportFilter:
 
         Args:
             store: with the new quotes in it, after the ``held`` earlier ones.
-
-        Raises:
-            RefusedError: no forward can be derived for a slice.
         """
         if self._slices is None:
             return
@@ -290,13 +280,7 @@ def import_chunks(
     quarantine: str | PathLike[str] | None = None,
     reason: Why = None,
 ) -> Imported:
-    """Add the new quotes of all chunks with one chunk in memory at a time; see ``Book.import_chunks``.
-
-    Raises:
-        UsageError: an id is in two chunks.
-        RefusedError: an id is in the book with other values, a slice would be left without a forward, or the book
-            was changed meanwhile. Nothing is imported.
-    """
+    """Add the new quotes of all chunks with one chunk in memory at a time; see ``Book.import_chunks``."""
     touched = SetCommitment(snapshot.keyring)
     folder = next((file.parent for file in snapshot.store.files()), None)  # None for a book in memory
     imported, entry = 0, None
@@ -322,12 +306,7 @@ def import_chunks(
 
 
 def arrival_of(snapshot: Snapshot, quotes: Quotes) -> Arrival:
-    """Return which of these quotes are new, which the book has, and which it erased.
-
-    Raises:
-        UsageError: the quotes are features for a custom model.
-        RefusedError: an id is in the book with other values.
-    """
+    """Return which of these quotes are new, which the book has, and which it erased."""
     arrival = classify(snapshot.store, quotes, snapshot.struck, snapshot.erased, snapshot.commit)
     refuse_clashes(arrival.clashes, len(quotes))
     return arrival

@@ -98,19 +98,11 @@ class BookLinearization:
         return {str(group): rows for group, rows in grouped(quotes, self.panel).items()} if len(quotes) else {}
 
     def footprints(self, quotes: Quotes, how: Settings) -> FootprintBlocks:
-        """Return the footprints of quotes at the references, without noise.
-
-        Raises:
-            RefusedError: a quote is too large for the grid.
-        """
+        """Return the footprints of quotes at the references, without noise."""
         return self._footprints(quotes, how, {group: schema.reference for group, schema in self.schemas.items()})
 
     def state_at_start(self, quotes: Quotes, how: Settings) -> System:
-        """Return the state of quotes at the model's first start.
-
-        Raises:
-            RefusedError: a quote is too large for the grid.
-        """
+        """Return the state of quotes at the model's first start."""
         at = self.model.parameters.starts[0]
         footprints = self._footprints(quotes, how, dict.fromkeys(self.groups_of(quotes), at))
         return replace(footprints, held=frozenset()).system
@@ -123,11 +115,7 @@ class BookLinearization:
         return FootprintBlocks(blocks, self.latent, self.held)
 
     def second_order_of(self, quotes: Quotes, how: Settings) -> dict[Group, SecondOrder]:
-        """Return the second derivatives of residuals and prices of quotes at the references, by group.
-
-        Raises:
-            ParameterError: a reference is too close to the boundary of the model.
-        """
+        """Return the second derivatives of residuals and prices of quotes at the references, by group."""
         return {
             group: second_order_of(
                 quotes[rows], self.model, self.schemas[group].reference, residual=how.residual, weights=how.weights
@@ -174,12 +162,7 @@ class BookLinearization:
         )
 
     def exchange(self, removed: Quotes, added: Quotes, how: Settings) -> BookLinearization:
-        """Return it without some quotes and with others, whose footprints are computed here and bear no noise.
-
-        Raises:
-            ParameterError: the reference of an added group is at the boundary of the model.
-            RefusedError: an added quote is too large for the grid.
-        """
+        """Return it without some quotes and with others, whose footprints are computed here and bear no noise."""
         system, start = self.system, self.start
         if len(removed):
             system = system - self.footprints(removed, how).system
@@ -237,11 +220,7 @@ class BookLinearization:
 
     @staticmethod
     def from_bytes(data: bytes) -> BookLinearization:
-        """Return what ``to_bytes`` wrote.
-
-        Raises:
-            RefusedError: the bytes cannot be read, or this version lacks the model.
-        """
+        """Return what ``to_bytes`` wrote."""
         facts, arrays = decode(StateKind.LINEARIZATION, data)
         with refuse_damage(data):
             model, latent = remade(facts["model"]), facts["latent"]
@@ -282,11 +261,7 @@ def by_text(system: System) -> System:
 
 
 def references_of(calibration: Calibration) -> dict[Group, dict[str, float]]:
-    """Return the references for the footprints of a book by group; of a large plain book those of a part of it.
-
-    Raises:
-        RefusedError: the search ended at a point that is not a valid reference.
-    """
+    """Return the references for the footprints of a book by group; of a large plain book those of a part of it."""
     quotes = calibration.quotes
     if calibration.is_panel or len(quotes) <= SAMPLED or calibration.loss != SQUARED:
         return {str(group): dict(reference) for group, reference in calibration.references.items()}

@@ -64,11 +64,7 @@ class Session:
     reader: LedgerReader = field(default_factory=LedgerReader, compare=False, repr=False)
 
     def ledger(self) -> Ledger:
-        """Return the ledger as it is now.
-
-        Raises:
-            RefusedError: an entry cannot be read.
-        """
+        """Return the ledger as it is now."""
         return self.reader.read(self.store.entries())
 
     def snapshot(self) -> Snapshot:
@@ -92,12 +88,7 @@ class Session:
 
     @contextmanager
     def writing(self, seen: Position) -> Iterator[Transaction]:
-        """Open one transaction on the book as it was seen; it must end with an entry.
-
-        Raises:
-            BusyError: another is writing.
-            RefusedError: the book was changed since it was seen.
-        """
+        """Open one transaction on the book as it was seen; it must end with an entry."""
         with self.store.writing() as store:
             ledger = self.reader.read(store.entries())
             if position_of(ledger) != seen:
@@ -116,11 +107,7 @@ class Session:
         return entry.digests.get(CONTENTS) == self.commit(f"digest {CONTENTS}", store.contents().encode())
 
     def refuse_other_keys(self) -> None:
-        """Raise if the keys are not those of this book.
-
-        Raises:
-            RefusedError: they are another book's, or the ledger was rewritten with another's keys.
-        """
+        """Raise if the keys are not those of this book."""
         try:
             ledger = self.ledger()
             recorded = ledger[1].digests.get(SECRET)
@@ -154,11 +141,7 @@ class Snapshot:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """The record of every change.
-
-        Raises:
-            RefusedError: an entry cannot be read.
-        """
+        """The record of every change."""
         return self.session.ledger()
 
     @cached_property
@@ -210,22 +193,14 @@ class Snapshot:
 
     @cached_property
     def spec(self) -> CalibrationSpec:
-        """How the book was calibrated last.
-
-        Raises:
-            RefusedError: it never was, or with a model that this version lacks.
-        """
+        """How the book was calibrated last."""
         if self.options is None:
             raise RefusedError("The book is not calibrated yet. Calibrate it first.")
         return CalibrationSpec.from_plain(self.options)
 
     @property
     def settings(self) -> Settings:
-        """The settings of the last calibration.
-
-        Raises:
-            RefusedError: there is none, or with a model that this version lacks.
-        """
+        """The settings of the last calibration."""
         return self.spec.settings
 
     @property
@@ -253,11 +228,7 @@ class Snapshot:
         )
 
     def check_calibrated(self) -> Version:
-        """Return the latest calibration.
-
-        Raises:
-            RefusedError: there is none.
-        """
+        """Return the latest calibration."""
         if self.version is None:
             raise RefusedError("The book is not calibrated yet. Calibrate it first.")
         return self.version
@@ -266,9 +237,6 @@ class Snapshot:
         """Return the latest calibration, if it is of the quotes the book holds and is what its entry commits to.
 
         A calibration of another build is computed again: this build may round otherwise.
-
-        Raises:
-            RefusedError: there is none, quotes were added or removed since, or it is not the one that was recorded.
         """
         version = self.check_calibrated()
         if not self.is_current:
@@ -284,11 +252,7 @@ class Snapshot:
 
     @cached_property
     def calibration(self) -> Calibration:
-        """The calibration of the quotes held, computed again; a book keeps its results only.
-
-        Raises:
-            RefusedError: there is none, quotes were added or removed since, or other parameters are found than kept.
-        """
+        """The calibration of the quotes held, computed again; a book keeps its results only."""
         version = self.check_calibrated()
         if not self.is_current:
             self.check_current()
@@ -328,31 +292,19 @@ class Snapshot:
 
     @cached_property
     def moments(self) -> Moments | None:
-        """The moments of a book that is calibrated from moments; None of another book.
-
-        Raises:
-            RefusedError: it cannot be read.
-        """
+        """The moments of a book that is calibrated from moments; None of another book."""
         data = self.store.page("state", StateKind.MOMENTS.value)
         return None if data is None else decode_moments(data)
 
     @cached_property
     def linearization(self) -> BookLinearization | None:
-        """The reference of the footprints and their sum; None if the book stores none.
-
-        Raises:
-            RefusedError: it cannot be read.
-        """
+        """The reference of the footprints and their sum; None if the book stores none."""
         data = self.store.page("state", StateKind.LINEARIZATION.value)
         return None if data is None else BookLinearization.from_bytes(data)
 
     @property
     def no_footprints(self) -> MissingFootprints | None:
-        """Why the book stores no footprints; None if it stores some.
-
-        Raises:
-            RefusedError: what is kept cannot be read.
-        """
+        """Why the book stores no footprints; None if it stores some."""
         version = self.version
         if self.linearization is not None:
             return None
@@ -364,12 +316,7 @@ class Snapshot:
         return MissingFootprints.LOST if why is None else MissingFootprints(why.decode())
 
     def certificate(self, entry: int) -> Certificate:
-        """Return the certificate of an entry.
-
-        Raises:
-            UsageError: there is no such entry.
-            RefusedError: it has none, or an erasure has removed it.
-        """
+        """Return the certificate of an entry."""
         data = self.store.page("certificate", page_of(entry))
         if data is None:
             why = "an erasure removed its certificate" if self.ledger[entry].certificate else "it issued none"
@@ -475,11 +422,7 @@ class Transaction:
         return {CONTENTS: self.contents, **({SECRET: SECRET} if self.number == 1 else {})}
 
     def rotate(self, reason: Why, keyring: Keyring) -> int:
-        """Write two entries: the key in use hands over to the newest of this keyring, which signs the second.
-
-        Raises:
-            RefusedError: the keyring lacks the key that is due, or has no other.
-        """
+        """Write two entries: the key in use hands over to the newest of this keyring, which signs the second."""
         session = self._session
         self.contents = self.store.contents()
         act = Act(
@@ -496,11 +439,7 @@ class Transaction:
 
 
 def as_reason(why: Why) -> Reason | None:
-    """Return a reason as the ledger stores it; a text is the code of one.
-
-    Raises:
-        UsageError: there is no such code.
-    """
+    """Return a reason as the ledger stores it; a text is the code of one."""
     return Reason(why) if isinstance(why, str) else why
 
 

@@ -66,11 +66,7 @@ def hide_contracts(quotes: Quotes, commit: Commit) -> Quotes:
 
 
 def as_kept(store: Reading, ids: ArrayLike | None, commit: Commit) -> ArrayLike | None:
-    """Return ids as a book stores them: in an encrypted one, the keyed digest of an id that it does not hold itself.
-
-    Raises:
-        UsageError: the ids are not text.
-    """
+    """Return ids as a book stores them: in an encrypted one, the keyed digest of an id that it does not hold itself."""
     if ids is None or not is_encrypted(store):
         return ids
     names = as_names([ids] if isinstance(ids, str) else ids)
@@ -101,11 +97,6 @@ def named(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str, 
 
     Args:
         whole: all quotes, held and set aside, if they were read already.
-
-    Raises:
-        UsageError: not exactly one of ``ids`` and ``where`` is given, or the condition cannot be read.
-        UnknownIdError: an id the book does not have, or one given twice.
-        NothingMeantError: no quote matches the condition.
     """
     if (ids is None) == (where is None):
         raise UsageError(f'Select the quotes to {verb} in one way: ids=[...] or where="...".')
@@ -135,12 +126,7 @@ def erased_labels(store: Reading) -> tuple[str, ...]:
 
 
 def held(records: Snapshot, *, ids: ArrayLike | None, where: str | None, verb: str) -> Quotes:
-    """Return the selected quotes, all of them held; a condition is evaluated on those held only.
-
-    Raises:
-        UsageError: not exactly one of ``ids`` and ``where`` is given, or the condition cannot be read.
-        UnknownIdError: an id the book does not have, has set aside, or one given twice.
-    """
+    """Return the selected quotes, all of them held; a condition is evaluated on those held only."""
     struck = records.struck
     whole = records.quotes if where is not None and not struck else None
     meant = named(records.store, ids=ids, where=where, verb=verb, whole=whole)
@@ -169,21 +155,13 @@ def check_all(count: int, total: int, *, where: str | None, all_quotes: bool, ve
 
 
 def refuse_nothing(count: int, *, verb: str) -> None:
-    """Raise NothingMeantError if no quote is selected.
-
-    Raises:
-        NothingMeantError: the count is zero.
-    """
+    """Raise NothingMeantError if no quote is selected."""
     if not count:
         raise NothingMeantError(f"No quote of the book is selected, so there is nothing to {verb}.")
 
 
 def whole_slices(held: Quotes, gone: Quotes) -> Quotes:
-    """Return quotes to be removed with the forwards they have in the book, as they are in its moments.
-
-    Raises:
-        RefusedError: forwards of retained quotes depend on removed ones. Moments cannot be refitted.
-    """
+    """Return quotes to be removed with the forwards they have in the book, as they are in its moments."""
     if not is_derived(gone).any():
         return gone
     left = int(np.count_nonzero(touched_by(held, np.isin(held.ids, gone.ids))))
@@ -197,11 +175,7 @@ def whole_slices(held: Quotes, gone: Quotes) -> Quotes:
 
 
 def new_slices(held: Quotes, new: Quotes) -> Quotes:
-    """Return quotes to be added with the forwards they will have in the book.
-
-    Raises:
-        RefusedError: forwards of quotes held would change with them, or a slice gives none.
-    """
+    """Return quotes to be added with the forwards they will have in the book."""
     if not is_derived(new).any():
         return new
     both = join(held, new)

@@ -73,22 +73,13 @@ class CalibrationSpec:
         return CalibrationSpec(calibration.asked, calibration.settings, through)
 
     def calibrate(self, source: Quotes | Moments, **options: Any) -> Calibration:
-        """Return the calibration of these quotes; ``options`` change no bit, such as ``progress``.
-
-        Raises:
-            UsageError: an invalid setting, or one that moments do not support.
-            RefusedError: the quotes give no calibration, or lack what it needs.
-        """
+        """Return the calibration of these quotes; ``options`` change no bit, such as ``progress``."""
         if self.through == "moments" and isinstance(source, Quotes):
             source = moments_of(source, weights=self.settings.weights)
         return fit(source, self.model, **self.settings.keywords(), **options)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return names, whole numbers and text; other numbers as ``float.hex`` writes them, so that no bit is lost.
-
-        Raises:
-            UsageError: not a model, not a built-in one, or weights by id: a file could not reproduce these.
-        """
+        """Return names, whole numbers and text; other numbers as ``float.hex`` writes them, so that no bit is lost."""
         model, how = self.model, self.settings
         named = described(model)
         if not isinstance(getattr(model, "name", None), str):
@@ -126,12 +117,7 @@ class CalibrationSpec:
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> CalibrationSpec:
-        """Return what ``to_plain`` wrote.
-
-        Raises:
-            RefusedError: the book was calibrated with a model that this version lacks.
-            UsageError: with a kernel that is not installed here.
-        """
+        """Return what ``to_plain`` wrote."""
         how = dict(plain)
         if plain["model"]["name"] not in MODELS:
             raise RefusedError(f"The book is calibrated with {plain['model']['name']!r}, which this version lacks.")
@@ -189,9 +175,6 @@ def as_the_last_time(plain: Mapping[str, Any], *, given: Mapping[str, Any], mode
 
     Another model has other parameters, so settings that may name parameters are left out with it. Moments are left out
     if something is given that they may not support.
-
-    Raises:
-        RefusedError: the options are of a model that this version lacks.
 
     >>> from strikeout.models.heston import Heston
     >>> last = CalibrationSpec(Heston(), Settings(loss="huber", select="otm", panel="auto")).to_plain()
@@ -340,10 +323,6 @@ def calibrate_from(
     Args:
         entry: of the ledger, which the calibration will have.
         options: those that change no bit, such as ``progress``.
-
-    Raises:
-        UsageError: an unknown source, an invalid setting, or one that moments do not support if asked for.
-        RefusedError: the quotes give no calibration, or lack what it needs.
     """
     if asked not in get_args(Asked):
         raise UsageError(Argument("through", asked), f" is unknown. Use one of {', '.join(get_args(Asked))}.")

@@ -83,9 +83,6 @@ def compute_footprints(
     Args:
         entry: of the ledger, in which a new reference is fitted.
         at: the linearization whose references are used; None for new references.
-
-    Raises:
-        UsageError: the noise is not a share, or it is too large for the grid.
     """
     if noise and calibration.is_panel:
         return MissingFootprints.PERTURBED_PANEL
@@ -204,11 +201,7 @@ def in_objective(quotes: Quotes, how: Settings) -> Quotes:
 
 
 def stored_rows(store: Reading, linearization: BookLinearization, shard: int) -> ShardRows | None:
-    """Return the stored footprints of a shard; None if there are none.
-
-    Raises:
-        RefusedError: they cannot be read.
-    """
+    """Return the stored footprints of a shard; None if there are none."""
     data = store.shard_data(shard, "footprints")
     if data is None:
         return None
@@ -216,11 +209,7 @@ def stored_rows(store: Reading, linearization: BookLinearization, shard: int) ->
 
 
 def stored_state(store: Reading, linearization: BookLinearization, shard: int) -> System | None:
-    """Return the stored state of a shard; None if there is none.
-
-    Raises:
-        RefusedError: it cannot be read.
-    """
+    """Return the stored state of a shard; None if there is none."""
     data = store.shard_data(shard, "states")
     if data is None:
         return None
@@ -238,11 +227,7 @@ class SavedShard:
 
     @staticmethod
     def of(store: Reading, linearization: BookLinearization, shard: int) -> SavedShard:
-        """Return what is stored for a shard.
-
-        Raises:
-            RefusedError: it cannot be read.
-        """
+        """Return what is stored for a shard."""
         state = store.shard_data(shard, "states")
         return SavedShard(shard, store.members(shard), stored_rows(store, linearization, shard), state)
 
@@ -279,9 +264,6 @@ def shard_updates(
     Args:
         removed: quotes that no longer count, struck out already or not; without derived forwards.
         added: quotes that count from now on.
-
-    Raises:
-        RefusedError: a quote is too large for the grid, or stored data cannot be read.
     """
     removed, added = in_objective(removed, how), in_objective(added, how)
     new = linearization.footprints(added, how) if len(added) else None

@@ -70,10 +70,6 @@ def full_calibration(seen: Snapshot, where: str | None = None) -> Calibration:
 
     Args:
         where: a condition in SQL; only the quotes that match are calibrated, with the forwards they have among all.
-
-    Raises:
-        RefusedError: the book is not calibrated or not current, or other parameters are found than are kept.
-        NothingMeantError: no quote matches the condition.
     """
     if where is not None:
         seen.check_current()
@@ -98,11 +94,7 @@ def _in_price(found: Calibration) -> Calibration:
 
 
 def compare(first: Named, second: Named) -> Comparison:
-    """Compare the latest calibrations of two books, each given with its name.
-
-    Raises:
-        RefusedError: one of them is not calibrated, or not with the same parameters.
-    """
+    """Compare the latest calibrations of two books, each given with its name."""
     one, other = first[1], second[1]
     mine, theirs = one.version, other.version
     if mine is None or theirs is None:

@@ -127,9 +127,6 @@ def try_step(records: Snapshot, removed: Quotes, tolerance: float, *, added: Quo
 
     Args:
         added: quotes that are learnt in the same step.
-
-    Raises:
-        RefusedError: stored data cannot be read, or an added quote lacks what the calibration needs.
     """
     linearization, last = records.linearization, records.version
     if linearization is None or last is None:

@@ -40,12 +40,7 @@ def learn(
     quarantine: str | PathLike[str] | None = None,
     reason: Why = None,
 ) -> Change:
-    """Add new quotes to the book and to its calibration; see ``Book.learn``.
-
-    Raises:
-        RefusedError: nothing is new, the book is not calibrated or not current, an id is there with other values, or a
-            quote lacks what the calibration needs. Nothing is changed.
-    """
+    """Add new quotes to the book and to its calibration; see ``Book.learn``."""
     arrival, before = arrival_of(seen, quotes), seen.check_current()
     if not len(arrival.new):
         none = agreeing(arrival.count, "The quote is not", f"None of the {arrival.count:,} quotes is")
@@ -63,11 +58,7 @@ def learn(
 
 
 def restore(seen: Snapshot, entry: int | None = None, *, reason: Why = None) -> Change:
-    """Bring the quotes of a forget back; see ``Book.restore``.
-
-    Raises:
-        RefusedError: that entry set no quotes aside, or they were restored or erased since.
-    """
+    """Bring the quotes of a forget back; see ``Book.restore``."""
     aside = seen.set_aside
     number = max(aside, default=0) if entry is None else entry
     if number not in aside:
@@ -92,12 +83,7 @@ def roll(
     quarantine: str | PathLike[str] | None = None,
     reason: Why = None,
 ) -> Change:
-    """Learn new quotes and forget those older than the last ``window`` dates; see ``Book.roll``.
-
-    Raises:
-        UsageError: the window is not above zero, or the quotes have no label date.
-        RefusedError: nothing is added or removed, or what is left gives no calibration.
-    """
+    """Learn new quotes and forget those older than the last ``window`` dates; see ``Book.roll``."""
     if window < 1:
         raise UsageError(f"window={window}: give how many of the last dates stay, 1 or more.")
     before, whole = seen.check_current(), seen.quotes

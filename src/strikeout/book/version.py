@@ -57,9 +57,6 @@ class Version:
             source: whether it was made from quotes or from moments, and why.
             is_of_dates: whether the quotes behind moments have several dates, which moments do not record.
             perturb: the share of noise on footprints, whenever the book stores some.
-
-        Raises:
-            UsageError: its model or weights cannot be stored.
         """
         options = CalibrationSpec.of(calibration).to_plain()
         options |= {"source": source.to_plain()}

@@ -163,11 +163,7 @@ def _added_up(quotes: Quotes | Moments | Gathering, *, pool: bool) -> Quotes | M
 def fit(
     quotes: Quotes | Moments, model: Model, *, progress: Progress | None = None, **settings: Unpack[Keywords]
 ) -> Calibration:
-    """Calibrate as ``calibrate``, with full names of parameters, whatever the underlyings: what was asked for once.
-
-    Raises:
-        StrikeoutError: as ``calibrate``.
-    """
+    """Calibrate as ``calibrate``, with full names of parameters, whatever the underlyings: what was asked for once."""
     how = Settings(**settings)
     if isinstance(quotes, Moments):
         _check_moments(quotes, how)
@@ -184,11 +180,7 @@ def fit(
 def calibrate_as(
     quotes: Quotes, model: Model, how: Settings, label: str | None, *, progress: Progress | None = None
 ) -> Calibration:
-    """Calibrate as a panel by this label, or plain if it is None, whatever the settings leave open.
-
-    Raises:
-        StrikeoutError: as ``calibrate``.
-    """
+    """Calibrate as a panel by this label, or plain if it is None, whatever the settings leave open."""
     found = (
         _fit_plain(quotes, model, how, progress) if label is None else _fit_panel(quotes, model, how, label, progress)
     )
@@ -359,11 +351,7 @@ def check_one_underlying(quotes: Quotes, *, can_pool: bool = True) -> None:
 
 
 def named_in_full(model: Model, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings in which textbook symbols of parameters are replaced by the names of this model's parameters.
-
-    Raises:
-        ParameterError: two names of one parameter are given.
-    """
+    """Return settings in which textbook symbols of parameters are replaced by the names of this model's parameters."""
     found = dict(settings)
     for name in ("bounds", "fixed"):
         if isinstance(found.get(name), Mapping):
@@ -502,9 +490,6 @@ def robust_reference(calibration: Calibration) -> dict[str, float]:
     Rows taken there make one Gauss-Newton step good to a few hundredths of a standard error with up to a fifth of the
     quotes bad; at the least-squares parameters a single bad day can ruin it. Every point of the model is a valid
     reference, so a search that did not converge still gives one.
-
-    Raises:
-        RefusedError: the search ended where the model has no parameters at all.
     """
     if calibration.loss != SQUARED or calibration.moments is not None:
         return dict(calibration.parameters)

@@ -172,12 +172,7 @@ class Coordinates:
 def coordinates_of(
     space: ParameterSpace, *, bounds: Bounds | None, fixed: Mapping[str, float] | None, enforce_feller: bool
 ) -> Coordinates:
-    """Return the coordinates of a calibration with these bounds and fixed parameters.
-
-    Raises:
-        ParameterError: an unknown name, bounds that are empty or beyond the model's own, a fixed value outside them,
-            or Feller's condition asked of a model without it or of fixed parameters that break it.
-    """
+    """Return the coordinates of a calibration with these bounds and fixed parameters."""
     if bounds or fixed:
         return _coordinates_of(space, bounds or {}, fixed or {}, enforce_feller=enforce_feller)
     return _plain_coordinates(space, enforce_feller=enforce_feller)

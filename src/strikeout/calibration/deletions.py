@@ -80,9 +80,6 @@ def deletions(evidence: QuoteRows, number: Rows, groups: int) -> Deletions:
 
     Args:
         number: the group of each row, 0 .. groups - 1.
-
-    Raises:
-        numpy.linalg.LinAlgError: the curvature of all quotes is singular.
     """
     order = np.argsort(number, kind="stable")
     ends = np.searchsorted(number[order], np.arange(groups + 1))
@@ -95,11 +92,7 @@ def deletions(evidence: QuoteRows, number: Rows, groups: int) -> Deletions:
 
 
 def whitener(H: Floats) -> Floats:
-    """Return T with ``T' H T = 1``: in its coordinates the curvature of all quotes is the identity.
-
-    Raises:
-        numpy.linalg.LinAlgError: H is singular.
-    """
+    """Return T with ``T' H T = 1``: in its coordinates the curvature of all quotes is the identity."""
     p = len(H)
     d, L = factor(H.tolist())
     T = np.array([forward(d, L, unit) for unit in np.eye(p).tolist()]).reshape(p, p)
@@ -285,11 +278,7 @@ def followers(A: Floats) -> Floats:
 
 
 def panel_deletions(evidence: PanelRows, cells: Cells, days: Floats, groups: int) -> Deletions:
-    """Strike out every group on its own, from the same starting point; return the effect on the shared parameters.
-
-    Raises:
-        numpy.linalg.LinAlgError: the curvature of all quotes is singular.
-    """
+    """Strike out every group on its own, from the same starting point; return the effect on the shared parameters."""
     p, S, noise = evidence.shared, eliminated(days), evidence.noise
     R = S.sum(axis=0)
     change = np.zeros((groups, p + 1, p + 1))

@@ -208,13 +208,7 @@ PROFILED = ("parameter", "value", "from", "to", "by its standard error")
 def diagnostics(
     calibration: Calibration, *, profiles: str | Sequence[str] = "auto", level: float = 0.95
 ) -> Diagnostics:
-    """Return the diagnostics of a calibration; see ``Calibration.diagnostics``.
-
-    Raises:
-        UsageError: an unknown parameter in ``profiles``, a level that is not between 0 and 1, or a calibration from
-            moments.
-        RefusedError: the quotes do not determine the parameters.
-    """
+    """Return the diagnostics of a calibration; see ``Calibration.diagnostics``."""
     if not 0.0 < level < 1.0:
         raise UsageError(f"diagnostics: level {level:g} is not between 0 and 1. Give 0.95, for example.")
     refuse_prior(calibration, "diagnostics")

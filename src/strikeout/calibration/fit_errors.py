@@ -83,11 +83,7 @@ class FitErrors:
 
 
 def fit_errors(calibration: Calibration) -> FitErrors:
-    """Return the fit errors of a calibration.
-
-    Raises:
-        UsageError: the calibration was made from moments and holds no quotes.
-    """
+    """Return the fit errors of a calibration."""
     points, spreads, residual = _measures(calibration)
     names, place = expiry_names(calibration.used)
     errors = [_error(points[rows], spreads[rows], residual[rows]) for rows in (place == n for n in range(len(names)))]
@@ -95,11 +91,7 @@ def fit_errors(calibration: Calibration) -> FitErrors:
 
 
 def overall_error(calibration: Calibration) -> FitError:
-    """Return ``fit_errors(calibration).overall``, without the errors of each expiry.
-
-    Raises:
-        UsageError: the calibration was made from moments and holds no quotes.
-    """
+    """Return ``fit_errors(calibration).overall``, without the errors of each expiry."""
     return _error(*_measures(calibration))
 
 
@@ -160,9 +152,6 @@ def quote_fits(calibration: Calibration) -> dict[str, NDArray[Any]]:
 
     ``residual`` is market - model in price, ``vol_residual`` the same in implied volatility. A number that does not
     exist, such as the implied volatility of a price outside the no-arbitrage bounds, is not-a-number.
-
-    Raises:
-        UsageError: the calibration was made from moments and holds no quotes.
     """
     quotes, residual = calibration.used, calibration.residuals
     market_vol, model_vol = implied_volatilities(quotes, residual)

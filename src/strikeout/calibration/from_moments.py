@@ -74,12 +74,6 @@ def calibrate_moments(
     Args:
         how: bounds, fixed parameters, Feller's condition and starts count; the rest is that of the moments.
         progress: as for ``calibrate``.
-
-    Raises:
-        UsageError: an unknown option.
-        ParameterError: an unknown name, empty bounds, or a value outside them.
-        UnidentifiedError: there are too few quotes for the free parameters.
-        RefusedError: no quotes can have these moments, or the basis does not resolve the model's prices.
     """
     bounds, fixed, feller, starts = how.bounds, how.fixed, how.feller, how.starts
     if feller not in CHOICES:

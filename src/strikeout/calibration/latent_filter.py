@@ -302,13 +302,7 @@ class VariancePath:
 
 
 def filter_panel(panel: Calibration, *, strength: float = 1.0, dates: Iterable[str] = ()) -> VariancePath:
-    """Return the filtered and smoothed variance of a panel; see ``Calibration.filter``.
-
-    Raises:
-        UsageError: it is not a panel of dates under squared loss, the model has no dynamics of a variance, the
-            strength is below zero, or a date is none.
-        RefusedError: a quote is too large for the grid of the states, or no date determines its variance.
-    """
+    """Return the filtered and smoothed variance of a panel; see ``Calibration.filter``."""
     steps = VarianceSteps.of(panel, strength)
     dates_of(panel)
     assert panel.latent_name is not None

@@ -28,11 +28,7 @@ class Prior:
 
     @staticmethod
     def asked(text: str) -> Prior | None:
-        """Return the prior that a text asks for; None for "free".
-
-        Raises:
-            UsageError: it is none of "free", "smoothed" and "filtered", or the strength is not a number from zero on.
-        """
+        """Return the prior that a text asks for; None for "free"."""
         kind, colon, strength = text.partition(":") if isinstance(text, str) else (text, "", "")
         if kind not in (FREE, SMOOTHED, FILTERED) or (colon and kind == FREE):
             raise UsageError(

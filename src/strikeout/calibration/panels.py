@@ -28,11 +28,7 @@ NAMED = 3  # groups a sentence names before it counts the rest
 
 
 def grouped(quotes: Quotes, panel: str) -> dict[Group, Rows]:
-    """Return row numbers by group, groups in order. Text stays text, dates become ISO text, numbers stay numbers.
-
-    Raises:
-        UsageError: the quotes have no such label, or some have no value of it.
-    """
+    """Return row numbers by group, groups in order. Text stays text, dates become ISO text, numbers stay numbers."""
     if not isinstance(panel, str):
         raise UsageError(
             Argument("panel", panel),
@@ -82,11 +78,7 @@ def counted_groups(count: int, panel: str) -> str:
 
 
 def latent_of(model: Model) -> str:
-    """Return the parameter that every group of a panel has for itself: ``model.latent``, or initial_variance.
-
-    Raises:
-        UsageError: the model has neither.
-    """
+    """Return the parameter that every group of a panel has for itself: ``model.latent``, or initial_variance."""
     latent = getattr(model, "latent", LATENT if LATENT in model.parameters.names else None)
     if latent is None:
         raise UsageError(
@@ -116,11 +108,7 @@ def shared_space(model: Model, latent: str | None) -> ParameterSpace:
 
 
 def panel_form(model: Model, quotes: Quotes, groups: dict[Group, Rows]) -> Model:
-    """Return the form of the model that suits the largest group: groups are priced one by one.
-
-    Raises:
-        UsageError: the model does not price row by row.
-    """
+    """Return the form of the model that suits the largest group: groups are priced one by one."""
     suited = getattr(model, "suited", None)
     if suited is None or not groups:
         return model
@@ -197,9 +185,6 @@ def chosen_panel(quotes: Quotes, model: Model, settings: Settings) -> str | None
     """Return the label of the panel these quotes are calibrated as; None for a plain calibration.
 
     "auto" always means the choice of ``panel_choice``, also if the quotes have a label of that name.
-
-    Raises:
-        UsageError: panel="none" and the quotes have no such label.
     """
     panel = settings.panel
     if panel == PLAIN and panel not in quotes.labels:

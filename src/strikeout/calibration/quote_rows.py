@@ -39,9 +39,6 @@ def quote_rows(calibration: Calibration) -> tuple[QuoteRows, list[int]]:
     """Return the quotes of a plain calibration as rows at its parameters, in their order, and the free parameters.
 
     A quote of weight zero is a row of zeros.
-
-    Raises:
-        UsageError, RefusedError: as ``calibrate``, of the quotes and the weights.
     """
     how, model, loss = calibration.settings, calibration.model, loss_of(calibration)
     objective, _ = objective_of(calibration.quotes, residual=how.residual, weights=how.weights)
@@ -64,9 +61,6 @@ def panel_rows(calibration: Calibration) -> PanelRows:
     """Return the quotes of a panel as weighted rows at its parameters, in their order.
 
     A latent parameter on a bound is held: its column is zero.
-
-    Raises:
-        UsageError, RefusedError: as ``calibrate``, of the quotes and the weights; or the path has a prior.
     """
     refuse_prior(calibration, "influence of quotes")
     model, quotes, loss, how = calibration.model, calibration.quotes, loss_of(calibration), calibration.settings
@@ -99,9 +93,6 @@ def in_canonical_order(calibration: Calibration) -> tuple[QuoteRows | PanelRows,
     """Return the rows of the quotes that count in an order that the order of the book cannot change, and that order.
 
     Groups of a panel follow each other: two dates may have the same contract at the same price.
-
-    Raises:
-        UsageError, RefusedError: as ``calibrate``, of the quotes and the weights.
     """
     how = calibration.settings
     objective, _ = objective_of(calibration.quotes, residual=how.residual, weights=how.weights)

@@ -60,13 +60,7 @@ EMPTY = 1e-3  # dates: a regime with fewer in expectation has no parameters
 def regimes_of(
     panel: Calibration, *, count: int = 2, switching: Sequence[str] = ("vol_of_vol",), progress: Progress | None = None
 ) -> RegimePath:
-    """Return the regimes of a panel; see ``Calibration.regimes``.
-
-    Raises:
-        UsageError: it is not a panel under squared loss, the count is not 1 to 3, a switching parameter is none, fixed
-            or named twice, or Feller's condition is enforced.
-        RefusedError: there are too few dates, or no start leads to regimes that all have dates.
-    """
+    """Return the regimes of a panel; see ``Calibration.regimes``."""
     names = _checked(panel, count, switching)
     search = RegimeSearch.of(panel, count, names)
     ends = [search.follow(start, number, progress) for number, start in enumerate(search.divisions())]

@@ -35,12 +35,7 @@ def is_out_of_the_money(contracts: Contracts) -> Mask:
 
 
 def chosen(quotes: Quotes, select: Choice) -> Quotes:
-    """Return the quotes that count: all of them, or those out of the money, each with the forward it has in the book.
-
-    Raises:
-        UsageError: another word, or quotes of no options.
-        RefusedError: no quote is out of the money.
-    """
+    """Return the quotes that count: all of them, or those out of the money, each with the forward it has in the book."""
     if select not in CHOICES:
         raise UsageError(Argument("select", select), f" is unknown. Use one of {', '.join(CHOICES)}.")
     if select == "all":

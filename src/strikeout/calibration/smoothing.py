@@ -51,13 +51,7 @@ DESCENTS, STEPS, HALVINGS = 40, 40, 30
 
 
 def with_prior(panel: Calibration, prior: Prior) -> Calibration:
-    """Return a panel with this prior on its path; see ``latent`` of ``calibrate``.
-
-    Raises:
-        UsageError: the groups are not dates, the model has no mean_reversion, long_variance and vol_of_vol, the loss is
-            not squared, or a smoothed path goes with Feller's condition or an infinite strength.
-        RefusedError: a quote is too large for the grid of the states.
-    """
+    """Return a panel with this prior on its path; see ``latent`` of ``calibrate``."""
     return _smoothed(panel, prior.strength) if prior.kind == SMOOTHED else _filtered(panel, prior.strength)
 
 

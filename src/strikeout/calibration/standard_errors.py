@@ -78,11 +78,7 @@ class Errors:
 
     @staticmethod
     def asked(text: str | Sequence[str]) -> Errors:
-        """Return what ``errors=`` of ``calibrate`` asks for.
-
-        Raises:
-            UsageError: it is none of "auto", "independent", "cluster:LABEL" and "jackknife:LABEL", or mixes them.
-        """
+        """Return what ``errors=`` of ``calibrate`` asks for."""
         found = [_parsed(one) for one in ([text] if isinstance(text, str) else text)]
         units = {one.unit for one in found}
         labels = tuple(label for one in found for label in one.labels)
@@ -240,11 +236,7 @@ _INDEPENDENT = {
 
 
 def standard_errors(calibration: Calibration) -> StandardErrors:
-    """Return the standard errors of a calibration in the unit of its settings.
-
-    Raises:
-        UsageError: a label that the quotes do not have.
-    """
+    """Return the standard errors of a calibration in the unit of its settings."""
     asked = Errors.asked(calibration.settings.errors)
     if calibration.moments is not None:
         return _independent(calibration, Reason.MOMENTS)
@@ -274,11 +266,7 @@ def check_errors(quotes: Quotes, errors: str | Sequence[str]) -> None:
 
 
 def cluster_numbers(quotes: Quotes, label: str) -> Rows:
-    """Return the number of the cluster of each quote, from 0 on; quotes without a value are a cluster of their own.
-
-    Raises:
-        UsageError: the quotes have no such label or column.
-    """
+    """Return the number of the cluster of each quote, from 0 on; quotes without a value are a cluster of their own."""
     try:
         column = column_of(quotes, label)
     except UsageError as error:

@@ -100,12 +100,7 @@ PATIENCE = 60  # evaluations, after which a start far behind the best is let go
 
 
 def starting_points(model: Model, coordinates: Coordinates, starts: int | Start | Sequence[Start]) -> list[list[float]]:
-    """Return points inside the box: the first canonical ones of the model, or those given by name.
-
-    Raises:
-        UsageError: no start is asked for, or more than the model has.
-        ParameterError: a start that misses a free parameter or names an unknown one.
-    """
+    """Return points inside the box: the first canonical ones of the model, or those given by name."""
     space = model.parameters
     if isinstance(starts, int):
         if starts < 1:

@@ -48,11 +48,7 @@ class VarianceSteps:
 
     @staticmethod
     def of(panel: Calibration, strength: float = 1.0) -> VarianceSteps:
-        """Return the dynamics with the shared parameters of a panel.
-
-        Raises:
-            UsageError: it is not a panel of dates, the model has no such parameters, or the strength is below zero.
-        """
+        """Return the dynamics with the shared parameters of a panel."""
         if not strength >= 0.0:
             raise UsageError(Argument("strength", strength), ": give 0 (no prior), 1 (the model's), or more.")
         missing = [name for name in NAMES if name not in panel.parameters]
@@ -85,11 +81,7 @@ class VarianceSteps:
 
 
 def dates_of(panel: Calibration) -> Dates:
-    """Return the dates of a panel.
-
-    Raises:
-        UsageError: it is not a panel, or its groups are not dates.
-    """
+    """Return the dates of a panel."""
     if panel.panel is None:
         raise UsageError(
             "Only a panel has a path of variances. Calibrate with ", Argument("panel", "date"), " (a label of dates)."
@@ -98,11 +90,7 @@ def dates_of(panel: Calibration) -> Dates:
 
 
 def as_dates(names: Sequence[object], label: str) -> Dates:
-    """Return these names as dates.
-
-    Raises:
-        UsageError: one of them is not a date.
-    """
+    """Return these names as dates."""
     try:
         return np.array([date.fromisoformat(str(name)) for name in names], "datetime64[D]")
     except ValueError as error:

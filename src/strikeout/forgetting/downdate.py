@@ -24,8 +24,5 @@ def downdate(
         footprints: of all quotes, those to strike out included.
         ridge: none, a number that scales with the curvature, or "paper" for the paper's 1e-6 I.
         free: numbers of the shared parameters that may move; all if not given.
-
-    Raises:
-        UnknownIdError: an id without a footprint, or one given twice. ``recompute`` rebuilds lost footprints.
     """
     return footprints.less(ids).step(ridge=ridge, free=free)

@@ -72,11 +72,7 @@ class Evidence(Before, Protocol):
     def fixed(self) -> Mapping[str, float]: ...
 
     def second_order_without(self, ids: ArrayLike) -> Mapping[Group, SecondOrder]:
-        """Return what one step leaves out once these quotes are struck out, by group.
-
-        Raises:
-            ParameterError: the reference of a group is at the boundary of the model.
-        """
+        """Return what one step leaves out once these quotes are struck out, by group."""
         ...
 
 

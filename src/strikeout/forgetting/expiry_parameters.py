@@ -13,11 +13,7 @@ NAMED = 6  # parameters a sentence names before it counts the rest
 
 
 def model_left(model: Model, retained: Quotes, settings: Settings) -> Model:
-    """Return the model with the parameters of the expiries of these quotes; as given if it has none per expiry.
-
-    Raises:
-        RefusedError: no quote is left that counts.
-    """
+    """Return the model with the parameters of the expiries of these quotes; as given if it has none per expiry."""
     if getattr(model, "expiries", None) != "quoted":
         return model
     formed: Model = model.suited(chosen(retained, settings.select).contracts)  # type: ignore[attr-defined]

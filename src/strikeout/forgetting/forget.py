@@ -195,11 +195,7 @@ def check_tolerance(tolerance: float) -> None:
 
 
 def try_step(calibration: Calibration, request: Request) -> OneStep | Unsupported:
-    """Return one step without the quotes of a request; or why no step can be taken.
-
-    Raises:
-        RefusedError: what is left of a slice gives no forward.
-    """
+    """Return one step without the quotes of a request; or why no step can be taken."""
     why = unstepped(calibration, "downdate", request)
     if why is not None:
         return why

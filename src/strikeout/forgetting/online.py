@@ -165,11 +165,7 @@ def _evidence(base: Calibration, size: int, sums: Mapping[Group, SecondOrder]) -
 
 
 def begin(calibration: Calibration, tolerance: float) -> Update:
-    """Return a calibration as an update in which nothing has changed yet, with footprints, states and sums at hand.
-
-    Raises:
-        RefusedError: a quote is too large for the grid.
-    """
+    """Return a calibration as an update in which nothing has changed yet, with footprints, states and sums at hand."""
     parts = {WHOLE: calibration.book} if calibration.panel is None else _by_group(calibration.book, calibration.panel)
     return Update(
         base=calibration,
@@ -188,13 +184,7 @@ def begin(calibration: Calibration, tolerance: float) -> Update:
 
 
 def update(last: Update, new: Quotes, names: NDArray[Any], tolerance: float) -> Update:
-    """Return the update in which these quotes are learnt and those of these ids are forgotten.
-
-    Raises:
-        UsageError: an id is learnt that is there already, or the quotes are of another kind.
-        UnknownIdError: an id that no quote has.
-        RefusedError: the exact answer is needed, and the quotes give none. Nothing is changed.
-    """
+    """Return the update in which these quotes are learnt and those of these ids are forgotten."""
     gone, more = set(names.tolist()), new.ids.tolist()
     if len(gone) < len(names) or not gone <= last.names:
         last.quotes.only(names)  # raises for the unknown one, or the one given twice
@@ -348,12 +338,7 @@ def _reference_of(last: Update, group: Group, quotes: Quotes, *, is_new: bool) -
 def latent_of_least_cost(
     quotes: Quotes, model: Model, name: str, shared: Mapping[str, float], how: Settings, *, start: float
 ) -> float | None:
-    """Return the latent parameter that fits the quotes of one group best, given the shared ones; None if on a bound.
-
-    Raises:
-        UnidentifiedError: none of the quotes has a weight above zero.
-        RefusedError: a quote lacks what the residual or the weighting needs.
-    """
+    """Return the latent parameter that fits the quotes of one group best, given the shared ones; None if on a bound."""
     space = model.parameters
     k, size = space.names.index(name), len(space) + 1
     low, high = (how.bounds or {}).get(name, (float(space.lower[k]), float(space.upper[k])))
@@ -376,11 +361,7 @@ def _by_group(quotes: Quotes, panel: str) -> dict[Group, Quotes]:
 
 
 def _joined(parts: Iterable[Quotes]) -> Quotes:
-    """Return all quotes in one, with the forwards they have.
-
-    Raises:
-        UsageError: the quotes are of different kinds.
-    """
+    """Return all quotes in one, with the forwards they have."""
     some = list(parts)
     while len(some) > 1:  # in pairs: a book of many groups is copied a few times, not once per group
         some = [stacked(*some[n : n + 2]) if n + 1 < len(some) else some[n] for n in range(0, len(some), 2)]

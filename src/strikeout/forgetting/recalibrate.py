@@ -26,11 +26,6 @@ def recalibrate(retained: Quotes, before: Calibration) -> Calibration:
     """Calibrate these quotes from cold starts, with the settings of ``before``: no other quote affects the result.
 
     The weights of a robust loss are determined by the retained quotes alone.
-
-    Raises:
-        UnidentifiedError: the quotes do not determine the parameters.
-        RefusedError: they lead to the model's own bounds, no optimum was found, a quote lacks what is needed, or the
-            settings name a parameter of an expiry that is no longer quoted.
     """
     check_expiries(model_left(before.asked, retained, before.settings), before.settings)
     return determined(calibrate_again(retained, before))
@@ -41,10 +36,6 @@ def calibrate_again(quotes: Quotes, before: Calibration) -> Calibration:
 
     The state of a group depends on its own quotes alone, at a reference that no quote can move, so the state of before
     is the one a fresh calibration would build, bit for bit.
-
-    Raises:
-        UnidentifiedError: there are too few quotes for the parameters.
-        RefusedError: a quote lacks what is needed.
     """
     how = settings_for(quotes, before.settings)
     label = None if how.panel is None else chosen_panel(quotes, before.asked, how)

@@ -48,21 +48,12 @@ def restep(
 
     Args:
         weights: needed where the schema's own are not one of the rules: by id or in the order of the quotes.
-
-    Raises:
-        UsageError: the model or the weights are not those of the schema.
-        RefusedError: a quote cannot be counted exactly.
     """
     return OneStep(footprints_in(retained, model, schema, weights=weights).total(), ridge, free)
 
 
 def footprints_in(quotes: Quotes, model: Model, schema: Schema, *, weights: Weighting | None = None) -> Footprints:
-    """Return the footprints of raw quotes in a schema.
-
-    Raises:
-        UsageError: the model or the weights are not those of the schema.
-        RefusedError: a quote cannot be counted exactly.
-    """
+    """Return the footprints of raw quotes in a schema."""
     if not len(quotes):
         return Footprints(schema, quotes.ids, np.zeros((0, schema.columns), np.int64))
     if weights is None:
@@ -110,11 +101,6 @@ def recompute(
         touched: the shards that contained a quote to strike out, without it; ``Shards.touched`` gives them. A name
             without members is a shard of which nothing is left.
         left: the retained quotes of the touched shards, in the order of ``touched.ids``.
-
-    Raises:
-        UsageError: a touched shard is unknown, ``left`` are other quotes, or model and weights are not those of the
-            states.
-        RefusedError: a quote cannot be counted exactly.
     """
     again = set(touched.names)
     if not again <= states.keys() or not states:
@@ -147,11 +133,6 @@ def recompute_shards(
 
     A panel is cut by its groups. A quote that is too large for a footprint does not matter if it is struck out: its
     shard is rebuilt without it.
-
-    Raises:
-        UnknownIdError: an id that no quote has, or one given twice.
-        UsageError: the shards are not of the calibration's quotes, or as ``shard``.
-        RefusedError: a retained quote cannot be counted exactly.
     """
     if calibration.panel is not None:
         return _recompute_groups(calibration, ids, shards, free)
@@ -238,11 +219,6 @@ def refine(calibration: Calibration, ids: ArrayLike, *, passes: int = 2) -> Refi
     """Downdate, then take ``passes`` Gauss-Newton steps, each linearized over **all** retained quotes.
 
     Never over the touched shards alone: that mixes linearization points and made errors of 1.3 standard errors 51.
-
-    Raises:
-        UsageError: fewer than no passes, or the calibration is not one of squared loss.
-        UnknownIdError: an id that no quote has, or one given twice.
-        RefusedError: a step leads out of the model, or the retained quotes do not determine it.
     """
     if passes < 0:
         raise UsageError(f"refine: passes={passes}. Give 0, for the downdate alone, or more.")
@@ -304,21 +280,13 @@ def paper_step(calibration: Calibration, ids: ArrayLike, *, free: tuple[int, ...
 
     ``strikeout.paper.fast`` with exact sums gives the same bits. The reference was fitted to the quotes that are struck
     out, so the step equals the paper's one-step "retrain" and not a refit.
-
-    Raises:
-        UnknownIdError: an id that no quote has, or one given twice.
-        RefusedError: a quote is too large to be counted exactly.
     """
     footprints = paper_footprints(calibration, calibration.settings.weights)
     return downdate(FootprintBlocks.of(footprints), ids, ridge="paper", free=free)
 
 
 def paper_footprints(calibration: Calibration, weights: Weighting) -> Footprints:
-    """Return the footprints at the least-squares parameters, where the paper linearizes.
-
-    Raises:
-        RefusedError: a quote is too large to be counted exactly.
-    """
+    """Return the footprints at the least-squares parameters, where the paper linearizes."""
     return footprints_of(
         calibration.quotes,
         calibration.model,

@@ -12,12 +12,7 @@ from strikeout.text import Argument, Mention, many
 
 
 def determined(calibration: Calibration) -> Calibration:
-    """Return the calibration if its quotes determine its parameters, inside the model's own bounds.
-
-    Raises:
-        UnidentifiedError: the quotes leave a parameter free.
-        RefusedError: a parameter ran into the model's own bound, or no optimum was found.
-    """
+    """Return the calibration if its quotes determine its parameters, inside the model's own bounds."""
     if calibration.converged:
         return calibration
     what, count = "quote" if calibration.count == 1 else "quotes", f"{calibration.count:,}"
@@ -61,12 +56,7 @@ def no_step(operator: str | None, why: str, *, instead: str = "recalibrate") -> 
 
 
 def check_step(free: tuple[str, ...], outside: tuple[str, ...], *, count: int) -> None:
-    """Check that one step determines all parameters and stays inside the bounds.
-
-    Raises:
-        UnidentifiedError: the ``count`` retained quotes leave these parameters free.
-        RefusedError: the step takes these out of their bounds.
-    """
+    """Check that one step determines all parameters and stays inside the bounds."""
     if free:
         raise UnidentifiedError(
             f"The {count:,} retained quotes no longer determine the parameters: {', '.join(free)} "

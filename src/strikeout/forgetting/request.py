@@ -62,21 +62,13 @@ class Request:
 
     @cached_property
     def retained(self) -> Quotes:
-        """The other quotes of the book.
-
-        Raises:
-            RefusedError: what is left of a slice gives no forward.
-        """
+        """The other quotes of the book."""
         assert self.book is not None
         return self.book.without(self.ids)
 
     @property
     def refits(self) -> tuple[Refit, ...]:
-        """The slices whose forwards change without these quotes.
-
-        Raises:
-            RefusedError: what is left of a slice gives no forward.
-        """
+        """The slices whose forwards change without these quotes."""
         return () if self.book is None or "forward_from" not in self.book.labels else self._refits
 
     @cached_property
@@ -97,11 +89,6 @@ def request_of(
 
     Args:
         everything: let a request for the whole book pass, for a preview.
-
-    Raises:
-        UsageError: not exactly one of ``ids``, ``where`` and ``quotes`` is given, or the condition cannot be read.
-        UnknownIdError: an id that no quote of the book has, or one given twice.
-        RefusedError: everything is to be forgotten, or the calibration holds no quotes and none are given.
     """
     if not isinstance(calibration, Calibration):
         raise UsageError(
@@ -130,11 +117,7 @@ def slices_of(request: Request) -> str:
 
 
 def unstepped(calibration: Calibration, operator: str, request: Request) -> Unsupported | None:
-    """Return why an operator cannot strike these quotes out of a calibration; None if it can.
-
-    Raises:
-        RefusedError: what is left of a slice gives no forward.
-    """
+    """Return why an operator cannot strike these quotes out of a calibration; None if it can."""
     if operator in STEPS and request.refits:
         return Unsupported.FORWARDS
     if operator in STEPS and request.counting is not request.book and not len(request.used):
@@ -149,11 +132,7 @@ def unstepped(calibration: Calibration, operator: str, request: Request) -> Unsu
 def names_of(
     book: Quotes, *, ids: ArrayLike | None = None, where: str | None = None, quotes: Quotes | None = None
 ) -> Names:
-    """Return the ids given, those of the quotes a condition holds for, or those of the quotes given.
-
-    Raises:
-        UsageError: the ids are not text, or the condition cannot be read.
-    """
+    """Return the ids given, those of the quotes a condition holds for, or those of the quotes given."""
     if where is not None:
         from strikeout.quotes.selection import select  # loads SQLite
 
@@ -166,10 +145,6 @@ def names_of(
 def moments_for(calibration: Calibration, quotes: Quotes | Moments) -> Moments:
     """Return the moments of these quotes on the grid and with the weighting of a calibration; moments are taken as they
     are.
-
-    Raises:
-        UsageError: the weights were numbers given with the quotes, which are not here.
-        RefusedError: quotes off the grid, or without what the weighting needs.
     """
     if isinstance(quotes, Moments):
         return quotes

@@ -14,9 +14,5 @@ def resolve(moments: Moments, model: Model, *, settings: Settings) -> Calibratio
     """Return the optimum of the quotes behind the moments: a pure function of the state, whatever its history.
 
     Subtract first: ``resolve(moments - moments_of(forgotten), ...)``.
-
-    Raises:
-        UnidentifiedError: the moments do not determine the parameters.
-        RefusedError: they lead to the model's own bounds, or no optimum was found.
     """
     return determined(calibrate_moments(moments, model, settings))

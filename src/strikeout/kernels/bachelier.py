@@ -19,11 +19,7 @@ SQRT_HALF_PI = 1.2533141373155003
 
 
 def price(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Mask) -> Floats:
-    """``D ((F - K) N(d) + s n(d))`` for a call; the intrinsic value where sigma is zero.
-
-    Raises:
-        Nothing: NaN if sigma is negative.
-    """
+    """``D ((F - K) N(d) + s n(d))`` for a call; the intrinsic value where sigma is zero."""
     with np.errstate(all="ignore"):
         s = np.where(sigma >= 0.0, sigma * np.sqrt(T), np.nan)
         d = np.where(s > 0.0, np.abs(F - K) / s, np.where(s == 0.0, np.inf, np.nan))
@@ -35,11 +31,7 @@ def price(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Ma
 
 
 def vega(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats) -> Floats:
-    """``D sqrt(T) n(d)``: how much the price rises per unit of volatility.
-
-    Raises:
-        Nothing: NaN if sigma is negative.
-    """
+    """``D sqrt(T) n(d)``: how much the price rises per unit of volatility."""
     with np.errstate(all="ignore"):
         s = np.where(sigma >= 0.0, sigma * np.sqrt(T), np.nan)
         d = np.abs(F - K) / s

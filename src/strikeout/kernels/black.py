@@ -52,10 +52,6 @@ def price(
     Args:
         is_call: true for a call, false for a put.
 
-    Raises:
-        Nothing: NaN if forward, strike or discount is not finite and above zero, or where volatility or expiry is
-        negative.
-
     >>> price([100.0], [120.0], [0.02], [0.07], [1.0], [True])
     array([2.79581914e-77])
     """
@@ -68,9 +64,6 @@ def vega(
     """Return how much the price rises per unit of volatility (1.0, not a percentage point); the same for call and put.
 
     D F n(d1) sqrt(T).
-
-    Raises:
-        Nothing: NaN if ``price`` is NaN.
 
     >>> vega([100.0], [100.0], [1.0], [0.2], [1.0])
     array([39.69525475])
@@ -89,10 +82,6 @@ def implied_volatility(
     Returns:
         0 if the price is the intrinsic value exactly, infinity if it is the upper bound exactly
         (discount * forward for a call, discount * strike for a put).
-
-    Raises:
-        Nothing: NaN below the intrinsic value, above the upper bound, where the time value is above zero but below
-        2e-308 of discount * sqrt(forward * strike), or where an input is not finite and above zero.
 
     >>> implied_volatility([2.79581913993661788732249e-77], [100.0], [120.0], [0.02], [1.0], [True])
     array([0.07])

@@ -158,9 +158,6 @@ def exact_cells(cells: Floats, places: Floats, factors: Floats, *, along: int, a
         places: x, and t where ``across`` is above one: ``(1 or 2, n)``.
         factors: four a point, ``(4, n)``.
         along, across: how many polynomials in x, and in t.
-
-    Raises:
-        ValueError: a number is not finite, a place lies outside its cell, or a sum might not fit into 192 bits.
     """
     module = native()
     if module is None:

@@ -22,11 +22,7 @@ def native() -> ModuleType | None:
 
 
 def compiled() -> Any:
-    """Return the compiled module.
-
-    Raises:
-        RuntimeError: it is not installed; a model never asks for what is not there.
-    """
+    """Return the compiled module."""
     module = native()
     if module is None:
         raise RuntimeError("The compiled kernel is not installed.")

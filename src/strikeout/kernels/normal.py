@@ -66,9 +66,6 @@ def erfcx(z: ArrayLike) -> Floats:
 
     Infinite below z = -26.6, where exp(z^2) no longer fits a double.
 
-    Raises:
-        Nothing.
-
     >>> float(erfcx(0.0))
     1.0
     """
@@ -81,9 +78,6 @@ def erfcx(z: ArrayLike) -> Floats:
 def erfc(z: ArrayLike) -> Floats:
     """Return the complementary error function, with all its digits however small it gets.
 
-    Raises:
-        Nothing.
-
     >>> float(erfc(20.0))
     5.395865611607901e-176
     """
@@ -95,9 +89,6 @@ def erfc(z: ArrayLike) -> Floats:
 
 def cdf(x: ArrayLike) -> Floats:
     """Return the probability that a standard normal value is at most x.
-
-    Raises:
-        Nothing.
 
     >>> float(cdf(0.0))
     0.5
@@ -120,9 +111,6 @@ def cdf_twin(x: Floats) -> Floats:
 
 def density(x: ArrayLike) -> Floats:
     """Return the standard normal density exp(-x^2 / 2) / sqrt(2 pi).
-
-    Raises:
-        Nothing.
 
     >>> float(density(0.0))
     0.3989422804014327
@@ -147,9 +135,6 @@ def quantile(p: ArrayLike) -> Floats:
     Right to about 2e-15 of max(1, |x|). Abramowitz and Stegun's formula 26.2.23 (off by 4.5e-4), then Halley's steps on
     the tail, which is never found as one minus something.
 
-    Raises:
-        Nothing: not-a-number outside 0 to 1.
-
     >>> float(quantile(0.5)), round(float(quantile(0.975)), 12)
     (0.0, 1.95996398454)
     """
@@ -167,11 +152,7 @@ def quantile(p: ArrayLike) -> Floats:
 
 
 def erfcx_right(z: Floats) -> Floats:
-    """erfcx for z >= 0 only, the form that pricing calls: one polynomial, one branch.
-
-    Raises:
-        Nothing.
-    """
+    """erfcx for z >= 0 only, the form that pricing calls: one polynomial, one branch."""
     y = 1.0 - 2.0 * CENTRE / (z + CENTRE)  # this form and not (z - c) / (z + c): it is right at infinity too
     total = COEFFICIENTS[-1] * y
     for coefficient in COEFFICIENTS[-2:0:-1]:

@@ -31,11 +31,7 @@ Columns = tuple[Floats, Floats, Floats, Floats]
 
 
 def lognormal(F: Floats, K: Floats, T: Floats, theta: Columns) -> tuple[Floats, Columns]:
-    """Return Black's volatility and its derivatives by alpha, beta, rho, nu; theta in that order.
-
-    Raises:
-        Nothing.
-    """
+    """Return Black's volatility and its derivatives by alpha, beta, rho, nu; theta in that order."""
     alpha, beta, rho, nu = theta
     with np.errstate(all="ignore"):
         B, L, logs, q = _shared(F, K, beta)
@@ -51,11 +47,7 @@ def lognormal(F: Floats, K: Floats, T: Floats, theta: Columns) -> tuple[Floats, 
 
 
 def normal(F: Floats, K: Floats, T: Floats, theta: Columns) -> tuple[Floats, Columns]:
-    """Bachelier's volatility and its derivatives by alpha, beta, rho, nu; theta in that order.
-
-    Raises:
-        Nothing.
-    """
+    """Bachelier's volatility and its derivatives by alpha, beta, rho, nu; theta in that order."""
     alpha, beta, rho, nu = theta
     with np.errstate(all="ignore"):
         B, L, logs, q = _shared(F, K, beta)
@@ -110,11 +102,7 @@ def _joined(
 
 
 def chi_of(z: Floats, rho: Floats) -> tuple[Floats, Floats, Floats]:
-    """``chi``, ``z dchi/dz`` and ``dchi/drho``, with all digits near z = 0.
-
-    Raises:
-        Nothing.
-    """
+    """``chi``, ``z dchi/dz`` and ``dchi/drho``, with all digits near z = 0."""
     # chi(z, rho) = chi(-z, -rho); for z < 0 the formula as it stands would cancel.
     side = np.where(z < 0.0, -1.0, 1.0)
     z, rho = np.abs(z), side * rho

@@ -28,11 +28,7 @@ from strikeout.kernels.arrays import Floats
 
 
 def raw(k: Floats, theta: tuple[Floats, ...]) -> tuple[Floats, tuple[Floats, ...]]:
-    """w and its derivatives by w0, p, c, m, sigma.
-
-    Raises:
-        Nothing.
-    """
+    """w and its derivatives by w0, p, c, m, sigma."""
     w0, p, c, m, sigma = theta
     x = k - m
     R, R0 = np.sqrt(x * x + sigma * sigma), np.sqrt(m * m + sigma * sigma)
@@ -48,11 +44,7 @@ def raw(k: Floats, theta: tuple[Floats, ...]) -> tuple[Floats, tuple[Floats, ...
 
 
 def natural(k: Floats, theta: tuple[Floats, ...]) -> tuple[Floats, tuple[Floats, ...]]:
-    """w and its derivatives by theta, rho, phi.
-
-    Raises:
-        Nothing.
-    """
+    """w and its derivatives by theta, rho, phi."""
     total, rho, phi = theta
     x = phi * k
     R = np.sqrt(x * x + 2.0 * rho * x + 1.0)
@@ -62,11 +54,7 @@ def natural(k: Floats, theta: tuple[Floats, ...]) -> tuple[Floats, tuple[Floats,
 
 
 def surface(k: Floats, theta: tuple[Floats, ...]) -> tuple[Floats, tuple[Floats, ...]]:
-    """w and its derivatives by theta, rho, eta, gamma.
-
-    Raises:
-        Nothing.
-    """
+    """w and its derivatives by theta, rho, eta, gamma."""
     total, rho, eta, gamma = theta
     phi = eta * elementary.power(total, -gamma) * elementary.power(1.0 + total, gamma - 1.0)
     w, (by_total, by_rho, by_phi) = natural(k, (total, rho, phi))
@@ -80,9 +68,6 @@ def durrleman(k: Floats, theta: Floats) -> Floats:
     """g(k) of a raw smile (a, b, rho, m, sigma): a density is g times something positive, so below zero is arbitrage.
 
     Gatheral and Jacquier (2014), equation 2.1.
-
-    Raises:
-        Nothing.
     """
     a, b, rho, m, sigma = theta
     x = k - m

@@ -57,12 +57,7 @@ class CustomModel:
     ranges: Ranges | None = None
 
     def price(self, theta: Theta, contracts: Contracts | Features) -> Floats:
-        """Return the values of the function, one per row; not-a-number if it has none.
-
-        Raises:
-            ParameterError: a parameter is missing, unknown or not finite.
-            UsageError: a feature is missing, or the function does not return one number per row.
-        """
+        """Return the values of the function, one per row; not-a-number if it has none."""
         vector, columns = self.parameters.vector(theta), self._columns(contracts)
         with np.errstate(all="ignore"):
             return self._evaluated(vector, columns, len(contracts))
@@ -71,10 +66,6 @@ class CustomModel:
         """Return values ``(n,)`` and their derivatives by the parameters ``(n, p)``.
 
         The derivatives are those of ``jacobian`` if it was given, else as in ``kernels/derivatives.py``.
-
-        Raises:
-            ParameterError: a parameter is missing, unknown or not finite.
-            UsageError: a feature is missing, or a function does not return one number per row.
         """
         vector, columns, count = self.parameters.vector(theta), self._columns(contracts), len(contracts)
         with np.errstate(all="ignore"):
@@ -88,9 +79,6 @@ class CustomModel:
 
         It follows from the sizes of the function and of its derivatives over ``ranges``, so no quote can move it.
         None without ``ranges``: then it follows from ``grid``.
-
-        Raises:
-            ParameterError: a parameter is missing, unknown or not finite, or the function has no value over ``ranges``.
         """
         if self.ranges is None:
             return None
@@ -105,11 +93,7 @@ class CustomModel:
         return tuple(KEPT - nearest_exponent(size) if size > 0.0 else KEPT for size in largest)
 
     def suited(self, contracts: Contracts | Features) -> CustomModel:
-        """Return this model, tried out on these rows: a row alone must give the bits it gives among the others.
-
-        Raises:
-            UsageError: the function mixes rows, so that no quote could be taken away from what the others left.
-        """
+        """Return this model, tried out on these rows: a row alone must give the bits it gives among the others."""
         cuts = sorted({0, min(1, len(contracts)), (len(contracts) + 1) // 2, len(contracts)})
         whole = self._tried(contracts)
         apart = np.concatenate([whole[:0], *(self._tried(contracts[slice(a, b)]) for a, b in pairwise(cuts))])

@@ -45,11 +45,7 @@ def is_of_expiry(name: str) -> bool:
 
 
 def settled(given: Sequence[float] | str, model: str) -> Expiries:
-    """Expiries as a model keeps them: "quoted", or years in ascending order.
-
-    Raises:
-        UsageError: none, one that is not finite and above zero, or two that read the same to six digits.
-    """
+    """Expiries as a model keeps them: "quoted", or years in ascending order."""
     if isinstance(given, str):
         if given != "quoted":
             raise UsageError(f'{model}: expiries={given!r} is unknown. Use "quoted", or years such as (0.25, 0.5).')
@@ -75,9 +71,6 @@ def quoted(contracts: Contracts) -> tuple[float, ...]:
 def years_of(expiries: Expiries, contracts: Contracts | None, model: str) -> tuple[float, ...]:
     """Return the years of every smile; of a model that is one smile of any expiry those of the contracts, a year
     without any.
-
-    Raises:
-        UsageError: the model is one smile, and the contracts have several expiries.
     """
     if expiries != "quoted":
         return expiries
@@ -104,11 +97,7 @@ def spread_over(expiries: Sequence[float], smile: Callable[[float], ParameterSpa
 
 
 def smile_of(expiries: Expiries, contracts: Contracts, model: str) -> Rows:
-    """Return the number of each contract's smile; -1 where the model has none for its expiry.
-
-    Raises:
-        UsageError: the model is one smile of any expiry, and the contracts have several.
-    """
+    """Return the number of each contract's smile; -1 where the model has none for its expiry."""
     if expiries == "quoted":
         years_of(expiries, contracts, model)
         return np.zeros(len(contracts), np.intp)
@@ -176,21 +165,11 @@ class Smiles(ABC):
         """Return the model of one of its smiles alone."""
 
     def price(self, theta: Theta, contracts: Contracts) -> Floats:
-        """Return prices, one per contract. Not-a-number if the formula has no volatility, or the expiry no smile.
-
-        Raises:
-            ParameterError: a parameter is missing, unknown or outside the model's domain.
-            UsageError: the parameters are of one smile, and the contracts have several expiries.
-        """
+        """Return prices, one per contract. Not-a-number if the formula has no volatility, or the expiry no smile."""
         return self._rows(theta, contracts)[0]
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
-        """Return prices ``(n,)`` and their derivatives by the parameters ``(n, p)``; zero by those of other smiles.
-
-        Raises:
-            ParameterError: a parameter is missing, unknown or outside the model's domain.
-            UsageError: the parameters are of one smile, and the contracts have several expiries.
-        """
+        """Return prices ``(n,)`` and their derivatives by the parameters ``(n, p)``; zero by those of other smiles."""
         price, own, place = self._rows(theta, contracts)
         count, width = self._smiles, own.shape[1]
         jacobian = np.zeros((len(price), count, width))

@@ -38,19 +38,11 @@ class JaxFunction:
         return str(import_module("jaxlib").__version__)
 
     def values(self, **named: Any) -> Floats:
-        """Return one number per row.
-
-        Raises:
-            UsageError: JAX cannot follow the function, or it gives back no double a row.
-        """
+        """Return one number per row."""
         return self._by_blocks(self._values, named, np.zeros(0))
 
     def derivatives(self, **named: Any) -> dict[str, Floats]:
-        """Return the derivatives by every parameter, by name (``jacfwd``).
-
-        Raises:
-            UsageError: JAX cannot follow the function, or it gives back no double a row.
-        """
+        """Return the derivatives by every parameter, by name (``jacfwd``)."""
         found = self._by_blocks(self._derivatives, named, np.zeros((0, len(self.parameters))))
         return {name: found[..., i] for i, name in enumerate(self.parameters)}
 
@@ -97,11 +89,7 @@ class JaxFunction:
 
 
 def jax_function(name: str, function: Function, parameters: tuple[str, ...]) -> JaxFunction:
-    """Return the function, ready to be called with NumPy arrays.
-
-    Raises:
-        UsageError: JAX is not installed.
-    """
+    """Return the function, ready to be called with NumPy arrays."""
     try:
         return JaxFunction(name, function, parameters, import_module("jax"))
     except ImportError as error:

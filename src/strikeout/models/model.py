@@ -109,9 +109,6 @@ def inside(space: ParameterSpace, theta: Theta, domain: Domain) -> Floats:
 
     ``domain`` goes by name; ``vol_of_vol`` speaks for ``vol_of_vol[0.5]`` too.
 
-    Raises:
-        ParameterError: a parameter is missing, unknown, not finite or outside its domain.
-
     >>> space = ParameterSpace(("vol",), np.array([0.01]), np.array([3.0]), np.array([[0.2]]))
     >>> inside(space, {"vol": 0.3}, {"vol": (0.0, inf)})
     array([0.3])

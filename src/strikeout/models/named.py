@@ -59,9 +59,6 @@ def with_full_names(values: Mapping[str, Any], model: Model) -> dict[str, Any]:
 
     A symbol that is itself a parameter of the model, such as ``rho`` of SVI, stays.
 
-    Raises:
-        ParameterError: two names of one parameter are given.
-
     >>> with_full_names({"rho": -0.7, "v0": 0.04}, model_named("heston"))
     {'correlation': -0.7, 'initial_variance': 0.04}
     """
@@ -77,9 +74,6 @@ def with_full_names(values: Mapping[str, Any], model: Model) -> dict[str, Any]:
 
 def model_named(name: str) -> Model:
     """Return the model of this name with its default options.
-
-    Raises:
-        UsageError: no model has this name.
 
     >>> model_named("heston").parameters.names[0]
     'mean_reversion'
@@ -106,11 +100,7 @@ def described(model: Model) -> dict[str, Any] | None:
 
 
 def remade(plain: Mapping[str, Any]) -> Model:
-    """Return the model that ``described`` described.
-
-    Raises:
-        UsageError: no model has this name, or it cannot be made here.
-    """
+    """Return the model that ``described`` described."""
     made: Model = model_named(plain["name"])
     how = {name: _value(value) for name, value in plain.items() if name != "name"}
     return made if not how else _class(plain["name"])(**how)

@@ -54,9 +54,6 @@ def groups_of(quotes: Quotes, by: By) -> Groups:
     Args:
         by: None for every quote on its own; a label, a column of the contracts or a cut of ``states.shard`` ("month",
             "maturity:30,60", "date:30"), or several of them; or an array of one group name per quote.
-
-    Raises:
-        UsageError: a label that the quotes do not have, or an array of another length.
     """
     if by is None:
         return Groups({"id": quotes.ids}, np.arange(len(quotes)), len(quotes))
@@ -79,11 +76,7 @@ def groups_of(quotes: Quotes, by: By) -> Groups:
 
 
 def column_of(quotes: Quotes, name: str) -> NDArray[Any]:
-    """Return a label of the quotes, a column of their contracts, or the names of a cut.
-
-    Raises:
-        UsageError: there is none of that name.
-    """
+    """Return a label of the quotes, a column of their contracts, or the names of a cut."""
     if name in quotes.labels:
         return quotes.labels[name]
     contracts = getattr(quotes.contracts, "columns", None)  # of a custom model's quotes, by name

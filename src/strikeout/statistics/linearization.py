@@ -38,9 +38,6 @@ class Linearization:
     Held as the upper triangle, row after row, of ``sum w a a'`` with ``a = (J_1 .. J_p, r)``, so that a sum of two is
     a sum of numbers. G is minus half the gradient of the cost: a Gauss-Newton step is ``H^-1 G``.
 
-    Raises:
-        UsageError: the triangle has no whole number of rows.
-
     >>> one = Linearization((4.0, 2.0, 1.0), count=1)     # one parameter: J = 2, r = 1
     >>> (one + one).curvature, (one + one).cost, (one + one).count
     (array([[8.]]), 2.0, 2)
@@ -84,11 +81,7 @@ class Linearization:
         return self.triangle[-1]
 
     def __add__(self, other: Linearization) -> Linearization:
-        """Return what the quotes of both leave behind.
-
-        Raises:
-            UsageError: they have different numbers of parameters.
-        """
+        """Return what the quotes of both leave behind."""
         if len(self.triangle) != len(other.triangle):
             raise UsageError(
                 f"Linearization of {self.size - 1} and of {other.size - 1} parameters cannot be added: "
@@ -99,11 +92,7 @@ class Linearization:
 
     @staticmethod
     def total(parts: Iterable[Linearization]) -> Linearization:
-        """Return the sum of one or more, in the order given.
-
-        Raises:
-            UsageError: there are none, or they have different numbers of parameters.
-        """
+        """Return the sum of one or more, in the order given."""
         whole: Linearization | None = None
         for part in parts:
             whole = part if whole is None else whole + part

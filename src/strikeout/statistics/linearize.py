@@ -189,11 +189,7 @@ def footprints_of(
 def normal_equations_of(
     quotes: Quotes, model: Model, reference: Theta, *, residual: Residual = "price", weights: Weighting = "given"
 ) -> NormalEquations:
-    """Return ``footprints_of(...).total()`` without keeping a footprint: the same bits in a third of the time.
-
-    Raises:
-        StrikeoutError: as ``footprints_of``.
-    """
+    """Return ``footprints_of(...).total()`` without keeping a footprint: the same bits in a third of the time."""
     if residual != "price" or not hasattr(model, "kernel") or not isinstance(quotes.contracts, Contracts):
         # Only prices of our own kernels are known not to depend on the order of the rows.
         return footprints_of(quotes, model, reference, residual=residual, weights=weights).total()

@@ -233,11 +233,7 @@ class AskedLoss:
 
     @staticmethod
     def of(text: str) -> AskedLoss:
-        """Return what a text asks for: "squared", or one of the others with or without its scale: "huber:0.02".
-
-        Raises:
-            UsageError: an unknown loss, or a scale that is not a number above zero.
-        """
+        """Return what a text asks for: "squared", or one of the others with or without its scale: "huber:0.02"."""
         kind, colon, scale = text.partition(":") if isinstance(text, str) else (text, "", "")
         if kind not in NAMES or (colon and kind == SQUARED):
             raise UsageError(

@@ -342,11 +342,7 @@ def moments_of(quotes: Quotes, *, weights: Weighting = "given", basis: Basis | N
 def moments_by_group(
     quotes: Quotes, groups: Groups, *, weights: Weighting = "given", basis: Basis | None = None
 ) -> tuple[list[Moments], Mask]:
-    """Return the moments of each group of quotes, and which quotes are in none because moments cannot hold them.
-
-    Raises:
-        UsageError: as for ``moments_of``.
-    """
+    """Return the moments of each group of quotes, and which quotes are in none because moments cannot hold them."""
     points = _points(quotes, weights, basis or Basis())
     left_out = ((points.is_off & points.counts) | ~(np.abs(points.factors) < _LIMITS).all(axis=0)).astype(bool)
     order = np.argsort(groups.number.astype(np.int32), kind="stable")
@@ -414,11 +410,7 @@ def _summed(parts: list[Table]) -> Table:
 
 
 def _held(basis: Basis, weights: str, table: Table) -> Moments:
-    """Return the table as moments, without the cells that nothing is left of.
-
-    Raises:
-        UsageError: something was taken away that was never in.
-    """
+    """Return the table as moments, without the cells that nothing is left of."""
     cells, sums, counts = table
     # sum w s^2, sum w y^2 and sum w are sums of what is never negative: their sign bits show it.
     signed = sums[:, (0, -2, -1), 2].view(np.int64)

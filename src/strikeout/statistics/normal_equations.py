@@ -42,9 +42,6 @@ class Schema:
 
     Column c of a row is ``rint(x_c * 2^exponents[c])``: one column a parameter, then the residual.
 
-    Raises:
-        UsageError: the lengths do not match, or an exponent is beyond +-400.
-
     >>> Schema("line", ("slope",), reference=(0.0,), exponents=(40, 41), residual="price", weights="none").columns
     2
     """
@@ -101,10 +98,6 @@ def schema_of(
     Args:
         weights: the name of the weighting.
         grid: residuals are rounded to ``2^-grid``; the model's own ``grid``, else 41, where not given.
-
-    Raises:
-        ParameterError: the reference is not a point of the model.
-        UsageError: the grid is too fine or too coarse for doubles.
     """
     space = model.parameters
     own = getattr(model, "exponents", None)

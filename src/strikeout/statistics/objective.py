@@ -122,13 +122,7 @@ class Objective:
 def objective_of(
     quotes: Quotes, *, residual: Residual = "price", weights: Weighting = "given"
 ) -> tuple[Objective, str]:
-    """Return the objective these quotes pose, and the name of the weighting.
-
-    Raises:
-        UsageError: an unknown residual or weighting, or weights made for another kind of residual.
-        RefusedError: a quote lacks what the residual or the weighting needs, or is too large to be squared.
-        UnidentifiedError: no quote has a weight above zero.
-    """
+    """Return the objective these quotes pose, and the name of the weighting."""
     weight, rule = weights_for_residual(quotes, residual, weights)
     prices = quotes.observed + 0.0  # a negative zero would sort like zero and read differently
     order, places = canonical_order(quotes.contracts, prices, weight)
@@ -141,12 +135,7 @@ def objective_of(
 
 
 def weights_for_residual(quotes: Quotes, residual: Residual, weights: Weighting) -> tuple[Floats, str]:
-    """Return one weight per quote, in the order of the quotes, and the name of the weighting.
-
-    Raises:
-        UsageError: an unknown residual or weighting, or weights made for another kind of residual.
-        RefusedError: a quote lacks what the weighting needs.
-    """
+    """Return one weight per quote, in the order of the quotes, and the name of the weighting."""
     if residual not in RESIDUALS:
         raise UsageError(
             Argument("residual", residual), f" is not a kind of residual. Use one of {', '.join(RESIDUALS)}."

@@ -38,9 +38,6 @@ def eliminate(equations: NormalEquations, latent: str, *, held: bool = False) ->
 
     Args:
         held: the latent parameter does not move (it is on a bound, for example): its column is only left out.
-
-    Raises:
-        UsageError: the schema has no parameter of that name.
     """
     schema = equations.schema
     k = place_of(schema, latent)
@@ -135,11 +132,7 @@ class ArrowBlocks:
 
 
 def place_of(schema: Schema, latent: str) -> int:
-    """Return the column of a parameter.
-
-    Raises:
-        UsageError: the schema has no parameter of that name.
-    """
+    """Return the column of a parameter."""
     if latent not in schema.parameters:
         raise UsageError(f"{latent!r} is not a parameter of {schema.model}: they are {', '.join(schema.parameters)}.")
     return schema.parameters.index(latent)
@@ -147,11 +140,7 @@ def place_of(schema: Schema, latent: str) -> int:
 
 @cache
 def shared_schema(schema: Schema, latent: str) -> Schema:
-    """Return the schema without the latent parameter; equal for groups that differ only in the latent reference.
-
-    Raises:
-        UsageError: the schema has no parameter of that name.
-    """
+    """Return the schema without the latent parameter; equal for groups that differ only in the latent reference."""
     k = place_of(schema, latent)
     return replace(
         schema,

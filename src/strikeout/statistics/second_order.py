@@ -149,12 +149,7 @@ class QuoteTerms:
 def second_order_of(
     quotes: Quotes, model: Model, reference: Theta, *, residual: Residual = "price", weights: Weighting = "given"
 ) -> SecondOrder:
-    """Return the sums of these quotes at a reference; zero for none of them. Large books are taken in parts.
-
-    Raises:
-        ParameterError: the reference is not a point of the model, or too close to its boundary.
-        UsageError, RefusedError: as for ``objective_of``.
-    """
+    """Return the sums of these quotes at a reference; zero for none of them. Large books are taken in parts."""
     size = len(model.parameters)
     total = SecondOrder(np.zeros((size, size)), np.zeros((size, size, size)))
     weight, _ = weights_of(quotes, weights)
@@ -167,12 +162,7 @@ def second_order_of(
 def quote_terms_of(
     quotes: Quotes, model: Model, reference: Theta, *, residual: Residual = "price", weights: Weighting = "given"
 ) -> QuoteTerms:
-    """Return what each of these quotes adds to the sums: p p (p + 1) numbers per quote.
-
-    Raises:
-        ParameterError: the reference is not a point of the model, or too close to its boundary.
-        UsageError, RefusedError: as for ``objective_of``.
-    """
+    """Return what each of these quotes adds to the sums: p p (p + 1) numbers per quote."""
     theta, size = model.parameters.vector(reference), len(model.parameters)
     each = np.zeros((len(quotes), size + 1, size * size))
     weight, _ = weights_of(quotes, weights)

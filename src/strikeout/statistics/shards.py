@@ -142,11 +142,7 @@ def shard(quotes: Quotes, by: str | Sequence[str]) -> Shards:
 
 
 def shards_of(quotes: Quotes, by: str | Sequence[str] | Shards) -> Shards:
-    """Return these shards if they are of these quotes, or cut the quotes.
-
-    Raises:
-        UsageError: the shards are of other quotes, or as ``shard``.
-    """
+    """Return these shards if they are of these quotes, or cut the quotes."""
     if not isinstance(by, Shards):
         return shard(quotes, by)
     if by.ids is not quotes.ids and not np.array_equal(by.ids, quotes.ids):
@@ -175,11 +171,7 @@ def split_cuts(text: str) -> list[str]:
 
 
 def cut_names(quotes: Quotes, cut: str) -> NDArray[np.str_]:
-    """Return the name of the shard of every quote under one cut, such as "maturity:30,60".
-
-    Raises:
-        UsageError: as ``shard``.
-    """
+    """Return the name of the shard of every quote under one cut, such as "maturity:30,60"."""
     keys, names = _keys(quotes, cut)
     return np.array(names, np.str_)[keys] if names else np.empty(0, "U1")
 

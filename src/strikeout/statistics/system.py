@@ -63,9 +63,6 @@ class OneStep:
         equations: of the shared parameters, the latent ones eliminated.
         ridge: added to the curvature of the shared parameters; see ``NormalEquations.step``.
         free: numbers of the shared parameters that may move; None if all may.
-
-    Raises:
-        UsageError: an invalid ridge, when the step is first looked at.
     """
 
     equations: NormalEquations
@@ -510,11 +507,7 @@ class FootprintBlocks:
 
     @property
     def whole(self) -> Footprints:
-        """The footprints of a plain system.
-
-        Raises:
-            UsageError: these are of a panel.
-        """
+        """The footprints of a plain system."""
         if self.latent is not None:
             raise UsageError("A panel has footprints by group: use ``blocks``.")
         return self.blocks[WHOLE]
@@ -525,11 +518,7 @@ class FootprintBlocks:
         return System({group: rows.total() for group, rows in self.blocks.items()}, self.latent, self.held)
 
     def less(self, ids: ArrayLike) -> System:
-        """Return the system without these quotes; blocks that lose none are the same objects.
-
-        Raises:
-            UnknownIdError: an id without a footprint, or one given twice.
-        """
+        """Return the system without these quotes; blocks that lose none are the same objects."""
         if self.latent is None:
             rows = self.blocks[WHOLE]
             return System.of(rows.total().less(rows, rows.places(ids)))
@@ -538,11 +527,7 @@ class FootprintBlocks:
         return self.system - System(gone, self.latent)
 
     def places(self, ids: ArrayLike) -> dict[Group, Integers]:
-        """Return the row numbers of these ids in the blocks that have them.
-
-        Raises:
-            UnknownIdError: an id without a footprint, or one given twice.
-        """
+        """Return the row numbers of these ids in the blocks that have them."""
         if self.latent is None:
             return {WHOLE: self.blocks[WHOLE].places(ids)}
         index, ends = self._index

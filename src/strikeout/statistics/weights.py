@@ -41,11 +41,6 @@ def weights_of(quotes: Quotes, rule: Weighting) -> tuple[Floats, str]:
     ``(vega / spread)^2``, which makes implied volatility residuals multiples of the bid-ask spread in volatility
     (``spread / vega`` to first order, so that a bid of zero has one too). Your own are an array of
     one weight per quote, or a mapping from id to weight (which may contain other quotes too).
-
-    Raises:
-        UsageError: the rule is unknown, an array has the wrong length, a mapping lacks a quote, or a weight is negative
-            or not finite.
-        RefusedError: a quote has no spread, no price above zero, or no implied volatility, to weight it by.
     """
     if isinstance(rule, Mapping):
         return _own(_by_id(quotes, rule), len(quotes)), "own"
@@ -77,11 +72,7 @@ def name_of(rule: Weighting) -> str:
 
 
 def implied_volatilities(quotes: Quotes) -> Floats:
-    """Return the market's own Black volatility of every quote.
-
-    Raises:
-        RefusedError: a price lies outside the bounds of no arbitrage, so no volatility gives it.
-    """
+    """Return the market's own Black volatility of every quote."""
     c = quotes.contracts
     vol = black.implied_volatility(quotes.observed, c.forward, c.strike, c.expiry, c.discount, c.is_call)
     _refuse_any(

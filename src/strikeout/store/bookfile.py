@@ -72,23 +72,13 @@ class Connection:
         self._closing = weakref.finalize(self, holding.let_go, hold, raw.close)
 
     def execute(self, question: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Run one SQL statement and return its cursor.
-
-        Raises:
-            UsageError: the book is closed, or was opened in another thread or before a fork.
-            BookError: SQLite finds something wrong; see ``translate_errors``.
-        """
+        """Run one SQL statement and return its cursor."""
         self._check()
         with translate_errors(self.path):
             return self.raw.execute(question, values)
 
     def executemany(self, change: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run one SQL statement once per row.
-
-        Raises:
-            UsageError: the book is closed, or was opened in another thread or before a fork.
-            BookError: SQLite finds something wrong; see ``translate_errors``.
-        """
+        """Run one SQL statement once per row."""
         self._check()
         with translate_errors(self.path):
             self.raw.executemany(change, rows)
@@ -122,9 +112,6 @@ def real_path(path: str | Path) -> Path:
     """Return the path of a book's file, with a symbolic link resolved.
 
     The log, the keys and the plan of a book are beside its file, not beside a link to it.
-
-    Raises:
-        NotABookError: no file can have that name, or a folder above it cannot be read.
     """
     given = Path(path)
     try:
@@ -139,10 +126,6 @@ def create(path: Path, *, first: Callable[[Connection], None] | None = None) -> 
 
     Args:
         first: writes what is in it from the beginning.
-
-    Raises:
-        NotABookError: there is a file of that name already, or its folder does not exist.
-        BookError: it cannot be written there.
     """
     refuse_taken(path)
     draft = path.with_name(f"{path.name}.{os.getpid()}{DRAFT}")
@@ -167,11 +150,7 @@ def create(path: Path, *, first: Callable[[Connection], None] | None = None) -> 
 
 
 def refuse_taken(path: Path) -> None:
-    """Raise NotABookError if a book cannot be created under this name.
-
-    Raises:
-        NotABookError: there is a file of that name already, or its folder does not exist.
-    """
+    """Raise NotABookError if a book cannot be created under this name."""
     if path.exists():
         raise NotABookError(f"{path} exists already. Open it, or choose another name.", path=str(path))
     if not path.parent.is_dir():
@@ -195,27 +174,14 @@ def _make(draft: Path) -> None:
 
 
 def connect(path: Path, *, patience: float = PATIENCE) -> Connection:
-    """Connect to the file of a book. Only SQLite reads the file; ``holding`` explains why.
-
-    Raises:
-        NotABookError: there is no such file, it is another program's, or an older version's.
-        NewerBookError: it was written by a newer version.
-        DamagedBookError: it is truncated or damaged.
-        BookError: it has a second name, or cannot be read.
-        UsageError: it was open when this process was forked.
-    """
+    """Connect to the file of a book. Only SQLite reads the file; ``holding`` explains why."""
     recognise(path)
     raw, hold = holding.take(path, lambda: _connected(path, patience))
     return Connection(path, raw, hold)
 
 
 def recognise(path: Path) -> None:
-    """Raise NotABookError if the file is not a book. Reads it without locks and without its log, and changes nothing.
-
-    Raises:
-        NotABookError: there is no such file, or it is another program's.
-        BookError: it has a second name, or cannot be read.
-    """
+    """Raise NotABookError if the file is not a book. Reads it without locks and without its log, and changes nothing."""
     try:
         found = path.stat()
     except FileNotFoundError as error:
@@ -348,13 +314,7 @@ def _refuse_other(path: Path, version: int) -> None:
 
 @contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Raise the errors of SQLite as errors of this package.
-
-    Raises:
-        BusyError: another process has the file.
-        DamagedBookError: the file is not what was written.
-        BookError: the disk is full, read-only or failing.
-    """
+    """Raise the errors of SQLite as errors of this package."""
     try:
         yield
     except sqlite3.DatabaseError as error:

@@ -51,11 +51,7 @@ def mark_sum(name: bytes, chunk: int, entry: int) -> bytes:
 
 @dataclass(frozen=True)
 class Sealer:
-    """Tags and keyed sums of rows, computed from their checksums with the key of a book.
-
-    Raises:
-        UsageError: the key does not have 32 bytes.
-    """
+    """Tags and keyed sums of rows, computed from their checksums with the key of a book."""
 
     key: bytes
 

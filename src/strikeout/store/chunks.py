@@ -62,11 +62,7 @@ def kind_of(quotes: Quotes) -> str:
 
 
 def refuse_other_kind(here: str | None, quotes: Quotes) -> None:
-    """Raise UsageError if the book holds quotes of another kind.
-
-    Raises:
-        UsageError: the quotes are of another kind.
-    """
+    """Raise UsageError if the book holds quotes of another kind."""
     if here is not None and len(quotes) and kind_of(quotes) != here:
         raise UsageError(
             f"The book holds quotes of {here}; those given are of {kind_of(quotes)}. Keep them in another book."
@@ -151,11 +147,7 @@ def encoded(chunk: Chunk) -> bytes:
 
 
 def decoded(data: bytes) -> Chunk:
-    """Return the chunk that these bytes encode. The caller has compared their checksum.
-
-    Raises:
-        ValueError: they are not a chunk.
-    """
+    """Return the chunk that these bytes encode. The caller has compared their checksum."""
     if data[:4] != MAGIC:
         raise ValueError("not a chunk of quotes")
     place = 8 + int.from_bytes(data[4:8], "little")
@@ -208,11 +200,7 @@ def quotes_of(chunks: Sequence[Chunk]) -> Quotes:
 
 
 def retained_of(chunks: Sequence[Chunk]) -> Quotes:
-    """Return the quotes of these chunks, with derived forwards refitted from these quotes alone.
-
-    Raises:
-        RefusedError: no forward can be derived for a slice.
-    """
+    """Return the quotes of these chunks, with derived forwards refitted from these quotes alone."""
     quotes = quotes_of(chunks)
     return refitted(quotes, is_derived(quotes)) if FORWARD_FROM in quotes.labels else quotes
 

@@ -104,10 +104,6 @@ class Act:
     """The content of an entry, before it is numbered, chained and signed.
 
     ``digests``, ``touched`` and ``certificate`` may depend on quotes and states: they are keyed before writing.
-
-    Raises:
-        UsageError: `who` or `what` is empty, text does not print on one line, a count is not a whole number, the
-            certificate is not a SHA-256, or the time has no time zone.
     """
 
     who: str

@@ -53,11 +53,7 @@ class Hold:
     users: int = 0
 
     def check(self) -> None:
-        """Raise BookError if the file or its log is no longer the one that was opened.
-
-        Raises:
-            BookError: it was deleted, moved, replaced, or given a second name.
-        """
+        """Raise BookError if the file or its log is no longer the one that was opened."""
         found = _status(self.path)
         if found is None or (found.st_dev, found.st_ino) != self.book:
             raise BookError(
@@ -80,12 +76,7 @@ _kept_open: list[Callable[[], None]] = []  # of those, connections that are no l
 
 
 def take(path: Path, connect: Callable[[], T]) -> tuple[T, Hold]:
-    """Connect to the file of a book, and hold it until ``let_go``.
-
-    Raises:
-        UsageError: the book was open when this process was forked.
-        BookError: the file was deleted, or cannot be held.
-    """
+    """Connect to the file of a book, and hold it until ``let_go``."""
     with _LOCK:
         # Counted before it is connected, so that closing the last other connection leaves the descriptors open.
         hold = _counted(path)
@@ -123,11 +114,7 @@ def let_go(hold: Hold, disconnect: Callable[[], None]) -> None:
 
 @contextmanager
 def borrowed(path: Path) -> Iterator[int]:
-    """Return a descriptor to read a file with; for a file of an open book, that of the hold, which stays open.
-
-    Raises:
-        OSError: the file does not exist, or cannot be read.
-    """
+    """Return a descriptor to read a file with; for a file of an open book, that of the hold, which stays open."""
     with _LOCK:
         identity = _identity(path)
         hold = next((one for one in _held.values() if identity in one.files), None)
@@ -148,11 +135,7 @@ def borrowed(path: Path) -> Iterator[int]:
 
 
 def bytes_at(descriptor: int, offset: int, size: int) -> bytes:
-    """Return ``size`` bytes of a file from ``offset``, fewer only at its end.
-
-    Raises:
-        OSError: they cannot be read.
-    """
+    """Return ``size`` bytes of a file from ``offset``, fewer only at its end."""
     found = bytearray()
     while len(found) < size:
         if hasattr(os, "pread"):  # does not move the position of the descriptor, so threads may share it
@@ -175,9 +158,6 @@ def refuse_second_name(path: Path, found: os.stat_result) -> None:
     """Raise BookError if the file has a second name (a hard link).
 
     SQLite keeps the log beside the name that a book was opened with. Under another name the log would be missing.
-
-    Raises:
-        BookError: the file has more than one name.
     """
     if found.st_nlink > 1:
         raise BookError(

@@ -36,11 +36,7 @@ class Signer:
 
     @staticmethod
     def from_seed(seed: bytes) -> Signer:
-        """Return the key pair of these 32 secret bytes.
-
-        Raises:
-            UsageError: the seed does not have 32 bytes.
-        """
+        """Return the key pair of these 32 secret bytes."""
         if len(seed) != SECRET_BYTES:
             raise UsageError(f"Signer: a seed has {SECRET_BYTES} bytes, this one {len(seed)}.")
         return _signer(Ed25519PrivateKey.from_private_bytes(seed))
@@ -74,9 +70,6 @@ def commit(key: bytes, shard: str, *, data: bytes) -> str:
     BLAKE2b under a key per shard, which is BLAKE2b of the shard's name under ``key``. A plain hash would not be a
     commitment: there are few enough possible quotes to try all of them in minutes. The same data in two shards, or in
     two books, give unrelated commitments.
-
-    Raises:
-        UsageError: the key does not have 32 bytes.
     """
     running = committing(key, shard)
     running.update(data)
@@ -84,11 +77,7 @@ def commit(key: bytes, shard: str, *, data: bytes) -> str:
 
 
 def committing(key: bytes, shard: str) -> blake2b:
-    """Return a running commitment: ``update`` it with each chunk of data, then call ``hexdigest``.
-
-    Raises:
-        UsageError: the key does not have 32 bytes.
-    """
+    """Return a running commitment: ``update`` it with each chunk of data, then call ``hexdigest``."""
     if len(key) != SECRET_BYTES:
         raise UsageError(f"commit: a key has {SECRET_BYTES} bytes, this one {len(key)}.")
     shard_key = blake2b(shard.encode(), key=key, digest_size=SECRET_BYTES, person=b"strikeout shard").digest()
@@ -131,11 +120,7 @@ class Keyring:
         return Keyring((), b"")
 
     def signer(self, public: str | None = None) -> Signer:
-        """Return the key pair with this public key, or the first one if none is given.
-
-        Raises:
-            RefusedError: the keyring does not contain it.
-        """
+        """Return the key pair with this public key, or the first one if none is given."""
         found = next((s for s in self.signers if public in (None, s.public)), None)
         if found is None:
             raise RefusedError(
@@ -163,19 +148,11 @@ class Keyring:
         return replace(self, signers=(*self.signers, Signer.generate()))
 
     def only(self, public: str) -> Keyring:
-        """Return these secrets with only this key pair, the second half of a rotation.
-
-        Raises:
-            RefusedError: the keyring does not contain it.
-        """
+        """Return these secrets with only this key pair, the second half of a rotation."""
         return replace(self, signers=(self.signer(public),))
 
     def create(self, path: Path) -> None:
-        """Write a new key file that only its owner can read, completely or not at all.
-
-        Raises:
-            RefusedError: the file exists already, or cannot be written.
-        """
+        """Write a new key file that only its owner can read, completely or not at all."""
         beside = _write_beside(path, self._to_bytes())
         try:
             os.link(beside, path)  # unlike a rename, it never replaces
@@ -192,11 +169,7 @@ class Keyring:
         _settle(path.parent)
 
     def replace_in(self, path: Path) -> None:
-        """Replace a key file atomically: after a crash it is the old or the new one, complete.
-
-        Raises:
-            RefusedError: it cannot be written.
-        """
+        """Replace a key file atomically: after a crash it is the old or the new one, complete."""
         beside = _write_beside(path, self._to_bytes())
         try:
             os.replace(beside, path)
@@ -207,11 +180,7 @@ class Keyring:
 
     @staticmethod
     def read(path: Path) -> Keyring:
-        """Return the secrets in a key file.
-
-        Raises:
-            RefusedError: the file is missing, can be read by others than its owner, or is damaged.
-        """
+        """Return the secrets in a key file."""
         try:
             data, mode = path.read_bytes(), path.stat().st_mode
         except OSError as error:

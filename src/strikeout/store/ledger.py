@@ -66,19 +66,11 @@ class Ledger:
 
     @staticmethod
     def from_bytes(rows: Sequence[bytes]) -> Ledger:
-        """Return the ledger of these stored entries. Nothing is checked; ``check`` does that.
-
-        Raises:
-            RefusedError: an entry cannot be read.
-        """
+        """Return the ledger of these stored entries. Nothing is checked; ``check`` does that."""
         return Ledger(tuple(_read(row, place) for place, row in enumerate(rows, 1)))
 
     def append(self, act: Act, keyring: Keyring, *, next_public: str = "") -> Ledger:
-        """Return this ledger with one more entry, signed with the key that is due. Digests and commitments are keyed.
-
-        Raises:
-            RefusedError: the keyring lacks the key that is due.
-        """
+        """Return this ledger with one more entry, signed with the key that is due. Digests and commitments are keyed."""
         last = self.entries[-1] if self.entries else None
         return Ledger((*self.entries, entry_after(last, act, keyring=keyring, next_public=next_public)))
 
@@ -87,9 +79,6 @@ class Ledger:
 
         Write in this order: ``keyring.with_new_signer()`` to the key file, this ledger to the book,
         ``keyring.only(ledger.public)`` to the key file.
-
-        Raises:
-            RefusedError: the keyring lacks the key that is due, or has no other.
         """
         newest = keyring.signers[-1].public
         if newest == keyring.signer(self.public).public:
@@ -128,11 +117,7 @@ class Ledger:
         return found + self._check_last(keyring) + self._check_head(head)
 
     def root(self, size: int | None = None) -> str:
-        """Return the root over the first ``size`` entries, or over all, 64 hexadecimal digits.
-
-        Raises:
-            UsageError: there are fewer entries.
-        """
+        """Return the root over the first ``size`` entries, or over all, 64 hexadecimal digits."""
         size = len(self) if size is None else size
         if not 0 <= size <= len(self):
             raise UsageError(f"root: {many(size, 'entry', 'entries')} asked for; the ledger has {len(self)}.")
@@ -143,20 +128,12 @@ class Ledger:
         return Head(len(self), self.root())
 
     def inclusion(self, number: int) -> tuple[bytes, ...]:
-        """Return the proof that entry ``number`` is under ``root()``; see ``merkle.verify_inclusion`` (index from 0).
-
-        Raises:
-            UsageError: there is no such entry.
-        """
+        """Return the proof that entry ``number`` is under ``root()``; see ``merkle.verify_inclusion`` (index from 0)."""
         self[number]
         return merkle.inclusion_proof(self._leaves(), number - 1)
 
     def consistency(self, old: Head) -> tuple[bytes, ...]:
-        """Return the proof that this ledger only grew since ``old``; check it with ``merkle.verify_consistency``.
-
-        Raises:
-            UsageError: the ledger is shorter than it was then.
-        """
+        """Return the proof that this ledger only grew since ``old``; check it with ``merkle.verify_consistency``."""
         return merkle.consistency_proof(self._leaves(), old.size)
 
     def to_bytes(self) -> list[bytes]:
@@ -164,11 +141,7 @@ class Ledger:
         return [entry.to_bytes() for entry in self.entries]
 
     def __getitem__(self, number: int) -> Entry:
-        """Return the entry with this number, from 1.
-
-        Raises:
-            UsageError: there is no such entry.
-        """
+        """Return the entry with this number, from 1."""
         if not 1 <= number <= len(self):
             raise UsageError(f"Ledger: entry {number} asked for; it has {len(self)}, numbered from 1.", number=number)
         return self.entries[number - 1]
@@ -215,11 +188,7 @@ class LedgerReader:
         self._ledger = Ledger()
 
     def read(self, rows: Sequence[bytes]) -> Ledger:
-        """Return the ledger of these stored entries, as ``Ledger.from_bytes`` does.
-
-        Raises:
-            RefusedError: an entry cannot be read.
-        """
+        """Return the ledger of these stored entries, as ``Ledger.from_bytes`` does."""
         rows = tuple(rows)
         same = len(self._rows) if rows[: len(self._rows)] == self._rows else 0
         if same < len(rows) or not same:
@@ -229,11 +198,7 @@ class LedgerReader:
 
 
 def entry_after(last: Entry | None, act: Act, *, keyring: Keyring, next_public: str = "") -> Entry:
-    """Return the entry that follows the last one. Its cost does not depend on the length of the ledger.
-
-    Raises:
-        RefusedError: the keyring lacks the key that is due.
-    """
+    """Return the entry that follows the last one. Its cost does not depend on the length of the ledger."""
     from strikeout import __version__
 
     signer = keyring.signer(last.next_signer() if last else None)

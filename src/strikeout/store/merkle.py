@@ -30,11 +30,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 def root(leaves: Sequence[bytes]) -> bytes:
-    """Return the root over these leaves; without leaves, SHA-256 of the empty string.
-
-    Raises:
-        UsageError: a leaf is not a hash of 32 bytes.
-    """
+    """Return the root over these leaves; without leaves, SHA-256 of the empty string."""
     level = _hashes(leaves)
     while len(level) > 1:
         level = _above(level)
@@ -42,11 +38,7 @@ def root(leaves: Sequence[bytes]) -> bytes:
 
 
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> tuple[bytes, ...]:
-    """Return the hashes that lead from the leaf at ``index`` (counted from 0) to the root, from the bottom up.
-
-    Raises:
-        UsageError: the leaf does not exist, or a leaf is not a hash of 32 bytes.
-    """
+    """Return the hashes that lead from the leaf at ``index`` (counted from 0) to the root, from the bottom up."""
     level = _hashes(leaves)
     if not 0 <= index < len(level):
         raise UsageError(f"inclusion_proof: leaf {index} of {len(level)}; the first is 0.")
@@ -80,9 +72,6 @@ def consistency_proof(leaves: Sequence[bytes], old_size: int) -> tuple[bytes, ..
     """Return the hashes that prove that leaves were only appended after the first ``old_size``.
 
     The proof is empty for 0 leaves and for all of them.
-
-    Raises:
-        UsageError: ``old_size`` is below 0 or above the number of leaves, or a leaf is not a hash of 32 bytes.
     """
     level = _hashes(leaves)
     if not 0 <= old_size <= len(level):

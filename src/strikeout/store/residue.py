@@ -166,11 +166,7 @@ def needles_of_integers(what: str, rows: Integers, *, retained: Integers | None 
 
 
 def scan(paths: Iterable[Path], needles: Needles, *, progress: Progress | None = None) -> list[Hit]:
-    """Return where any of the needles occurs in these files, at any byte. A file that does not exist holds none.
-
-    Raises:
-        OSError: a file is there and cannot be read.
-    """
+    """Return where any of the needles occurs in these files, at any byte. A file that does not exist holds none."""
     search, done = needles.search(), 0
     hits: set[Hit] = set()
     paths = list(paths)
@@ -310,11 +306,6 @@ def search_book(
     Args:
         erased: ids that no quote of the book may have.
         files: outside the book, that may hold copies.
-
-    Raises:
-        BusyError: another process reads or writes the book, so its log cannot be emptied. Nothing was changed.
-        DamagedBookError: the file is damaged.
-        OSError: a file cannot be read.
     """
     outside = list(files)
     with store.settled() as book:
@@ -402,11 +393,7 @@ class _Words:
 
 
 def _layout(path: Path) -> Layout | None:
-    """Return the layout of a SQLite file; None for others, such as its log.
-
-    Raises:
-        DamagedBookError: it is damaged.
-    """
+    """Return the layout of a SQLite file; None for others, such as its log."""
     try:
         with borrowed(path) as file:
             if bytes_at(file, 0, len(MAGIC)) != MAGIC:

@@ -56,11 +56,7 @@ class ShardKeys:
 
     @staticmethod
     def create(path: Path) -> ShardKeys:
-        """Create a file without keys that only its owner can read.
-
-        Raises:
-            RefusedError: the file exists already, or cannot be written.
-        """
+        """Create a file without keys that only its owner can read."""
         book = secrets.token_bytes(NAME)
         try:
             with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -78,11 +74,7 @@ class ShardKeys:
 
     @staticmethod
     def open(path: Path, book: bytes) -> ShardKeys:
-        """Read the keys of the book with this name.
-
-        Raises:
-            RefusedError: the file is missing, can be read by others, or belongs to another book.
-        """
+        """Read the keys of the book with this name."""
         try:
             mode = path.stat().st_mode
         except OSError as error:
@@ -103,9 +95,6 @@ class ShardKeys:
 
         Args:
             under: the name of an existing key to use instead, for data that belong to the same shard.
-
-        Raises:
-            RefusedError: there is no key of that name.
         """
         nonce = secrets.token_bytes(NONCE)
         if under is None:
@@ -117,11 +106,7 @@ class ShardKeys:
         return MAGIC + name + nonce + AESGCM(key).encrypt(nonce, data, place.encode())
 
     def opened(self, data: bytes, *, place: str) -> bytes:
-        """Decrypt data; return bytes that are not encrypted as they are.
-
-        Raises:
-            RefusedError: its key was destroyed, or the bytes are not those that were encrypted for this place.
-        """
+        """Decrypt data; return bytes that are not encrypted as they are."""
         name = key_name(data)
         if name is None:
             return data
@@ -136,11 +121,7 @@ class ShardKeys:
             ) from error
 
     def settle(self) -> None:
-        """Write new keys to disk.
-
-        Raises:
-            RefusedError: they cannot be written.
-        """
+        """Write new keys to disk."""
         if not self._new:
             return
         try:
@@ -161,11 +142,7 @@ class ShardKeys:
         self._new = []
 
     def keep_only(self, used: Set[bytes]) -> int:
-        """Overwrite all other keys in place with zeros, and return how many were destroyed.
-
-        Raises:
-            RefusedError: the file cannot be read or written.
-        """
+        """Overwrite all other keys in place with zeros, and return how many were destroyed."""
         self._read()
         spent = [name for name in self._keys if name not in used]
         if spent:

@@ -30,9 +30,6 @@ def signed(certificate: Certificate, ledger: Ledger, keyring: Keyring, *, at: da
 
     Args:
         at: the time of the signature.
-
-    Raises:
-        RefusedError: the keyring lacks the key that is due.
     """
     signer = keyring.signer(ledger.public)
     named = {"public": signer.public, "entry": len(ledger) + 1, "head": str(ledger.head()), "at": utc(at)}
@@ -131,11 +128,7 @@ def signature_check(certificate: Certificate, trusted: Sequence[str]) -> Check:
 
 
 def public_keys(key: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the public keys that are given, none, one or several.
-
-    Raises:
-        UsageError: one of them is not a public key.
-    """
+    """Return the public keys that are given, none, one or several."""
     given = () if key is None else (key,) if isinstance(key, str) else tuple(key)
     for one in given:
         if not is_hex(one, 32):

@@ -40,11 +40,6 @@ class SqliteStore(SqliteReading):
             key: the secret that rows are sealed with; see ``checksums``.
             is_encrypted: encrypt its quotes, with the keys in a separate file; see ``shard_keys``.
             begin: writes the first transactions.
-
-        Raises:
-            NotABookError: there is a file of that name already, or its folder does not exist.
-            BookError: it cannot be written there.
-            RefusedError: a key file for a book of that name exists already, or cannot be written.
         """
         target = real_path(path)
         bookfile.refuse_taken(target)
@@ -74,14 +69,6 @@ class SqliteStore(SqliteReading):
             key: the secret that rows are sealed with. None to open the book without it: then the book can
                 be read, but not checked for rows that were written without the key.
             patience: seconds to wait for another writer before BusyError is raised.
-
-        Raises:
-            NotABookError: there is no such file, or it is another program's.
-            NewerBookError: it was written by a newer version.
-            DamagedBookError: it is truncated or damaged, or was changed without the key.
-            BookError: it has a second name (a hard link), or cannot be read.
-            UsageError: it was open when this process was forked.
-            RefusedError: it is encrypted, and its keys are missing, can be read by others, or are of another book.
         """
         target = real_path(path)
         store = SqliteStore(bookfile.connect(target, patience=patience), None if key is None else Sealer(key))

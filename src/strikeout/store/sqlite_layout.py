@@ -47,11 +47,7 @@ class Layout:
 
 
 def layout_of(read: Read, length: int) -> Layout:
-    """Return the gaps of the file of this length.
-
-    Raises:
-        LayoutError: it is not a SQLite file, or it is damaged.
-    """
+    """Return the gaps of the file of this length."""
     return _Walk(read, length).layout()
 
 

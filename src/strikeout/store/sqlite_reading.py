@@ -130,21 +130,13 @@ class SqliteReading:
         return self.sealer.total(self.sums() or {})
 
     def sums(self) -> dict[str, int] | None:
-        """Return the keyed sums that were stored; None without the key.
-
-        Raises:
-            DamagedBookError: they are missing.
-        """
+        """Return the keyed sums that were stored; None without the key."""
         for (stored,) in self._typed("SELECT sums FROM seal", bytes):
             return None if self.sealer is None else self.sealer.unmasked(stored)
         raise damaged(self._path, "the seal is missing")
 
     def rows(self, question: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Return the rows of an SQL query.
-
-        Raises:
-            DamagedBookError: the file cannot be read.
-        """
+        """Return the rows of an SQL query."""
         answer = self._connection.execute(question, values)
         with translate_errors(self._path):
             yield from answer
@@ -153,9 +145,6 @@ class SqliteReading:
         """Return rows of columns that no checksum covers, with their types checked.
 
         Damage can turn a number into text or null.
-
-        Raises:
-            DamagedBookError: a column has another type than was written.
         """
         for row in self.rows(question, values):
             if tuple(map(type, row)) != types:
@@ -175,21 +164,13 @@ class SqliteReading:
         return found
 
     def chunk(self, number: int) -> Chunk:
-        """Return the chunk with this number.
-
-        Raises:
-            DamagedBookError: it is not as it was written, or missing.
-        """
+        """Return the chunk with this number."""
         for count, *row in self.rows("SELECT count, sum, tag, data FROM chunks WHERE number = ?", (number,)):
             return self._whole(number, count, *row)
         raise damaged(self._path, f"chunk {number} of the quotes is missing")
 
     def seal(self) -> Seal:
-        """Return the counts and the sum over all checksums.
-
-        Raises:
-            DamagedBookError: the seal is missing.
-        """
+        """Return the counts and the sum over all checksums."""
         for total, *counts in self._typed("SELECT total, rows, held, marked FROM seal", bytes, int, int, int):
             return Seal(total, *counts)
         raise damaged(self._path, "the seal is missing")
@@ -203,11 +184,7 @@ class SqliteReading:
         return self.unlocked(number, data)
 
     def unlocked(self, number: int, data: bytes) -> Chunk:
-        """Return the chunk in these bytes, whose checksum was compared.
-
-        Raises:
-            RefusedError: they are encrypted, and the key is missing or does not fit.
-        """
+        """Return the chunk in these bytes, whose checksum was compared."""
         return decoded(data if self._keys is None else self._keys.opened(data, place=f"chunk {number}"))
 
     def _marks_by_chunk(self) -> dict[int, set[str]]:

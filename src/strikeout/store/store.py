@@ -45,139 +45,79 @@ class Counts:
 
 
 class Reading(Protocol):
-    """The read methods of a book."""
+    """The read methods of a book.
+
+    Bytes that are not those that were written raise DamagedBookError; an id that the book does not hold, or one given
+    twice, UnknownIdError; an unknown page kind or shard data, UsageError.
+    """
 
     def quotes(self, *, struck: bool | None = False) -> Quotes:
         """Return the retained quotes in the order they were added; with ``struck=True`` the others, with ``None`` all.
 
         Derived forwards are never stored: those of the retained quotes are refitted from these alone, the other quotes
         have placeholders (see ``quotes.forwards``).
-
-        Raises:
-            DamagedBookError: bytes are not those that were written.
-            RefusedError: no forward can be derived for a slice of the retained quotes.
         """
         ...
 
     def quote_chunks(self) -> Iterator[Quotes]:
-        """Return the retained quotes in order, some at a time, with placeholders for derived forwards.
-
-        Raises:
-            DamagedBookError: bytes are not those that were written.
-        """
+        """Return the retained quotes in order, some at a time, with placeholders for derived forwards."""
         ...
 
     def named(self, ids: ArrayLike) -> Quotes:
         """Return the quotes with these ids, struck out or not, in the order they were added.
 
         Other quotes are not read, so derived forwards are placeholders.
-
-        Raises:
-            UnknownIdError: an id that the book does not hold, or one given twice.
-            DamagedBookError: bytes are not those that were written.
         """
         ...
 
     def known(self, ids: ArrayLike) -> Mask:
-        """Return for each id whether the book holds a quote with it, struck out or not.
-
-        Raises:
-            UsageError: the ids are not text.
-        """
+        """Return for each id whether the book holds a quote with it, struck out or not."""
         ...
 
     def struck(self) -> dict[str, int]:
-        """Return the ids that are struck out, sorted, each with the number of the entry that struck it out.
-
-        Raises:
-            DamagedBookError: bytes are not those that were written.
-        """
+        """Return the ids that are struck out, sorted, each with the number of the entry that struck it out."""
         ...
 
     def counts(self) -> Counts:
-        """Return how many quotes are retained, and how many are struck out.
-
-        Raises:
-            DamagedBookError: bytes are not those that were written.
-        """
+        """Return how many quotes are retained, and how many are struck out."""
         ...
 
     def shards(self) -> dict[int, int]:
-        """Return the numbers of the shards in order, each with its number of quotes, struck out or not.
-
-        Raises:
-            DamagedBookError: bytes are not those that were written.
-        """
+        """Return the numbers of the shards in order, each with its number of quotes, struck out or not."""
         ...
 
     def shards_of(self, ids: ArrayLike) -> dict[str, int]:
-        """Return for each of these ids the number of its shard. Does not read the quotes.
-
-        Raises:
-            UnknownIdError: an id that the book does not hold, or one given twice.
-        """
+        """Return for each of these ids the number of its shard. Does not read the quotes."""
         ...
 
     def members(self, shard: int) -> tuple[str, ...]:
-        """Return the ids of a shard in the order they were added, struck out or not.
-
-        Raises:
-            DamagedBookError: it is missing, or bytes are not those that were written.
-        """
+        """Return the ids of a shard in the order they were added, struck out or not."""
         ...
 
     def shard_data(self, shard: int, what: ShardData) -> bytes | None:
-        """Return the footprints or states that are stored for a shard; None if there are none.
-
-        Raises:
-            UsageError: `what` is not stored per shard.
-            DamagedBookError: bytes are not those that were written.
-        """
+        """Return the footprints or states that are stored for a shard; None if there are none."""
         ...
 
     def shards_with(self, what: ShardData) -> tuple[int, ...]:
-        """Return the shards that have stored footprints or states, in order.
-
-        Raises:
-            UsageError: `what` is not stored per shard.
-            DamagedBookError: bytes are not those that were written.
-        """
+        """Return the shards that have stored footprints or states, in order."""
         ...
 
     def page(self, kind: PageKind, name: str) -> bytes | None:
-        """Return the page of this kind and name; None if there is none.
-
-        Raises:
-            UsageError: the page kind is unknown.
-            DamagedBookError: bytes are not those that were written.
-        """
+        """Return the page of this kind and name; None if there is none."""
         ...
 
     def pages(self, kind: PageKind) -> tuple[str, ...]:
-        """Return the names of the pages of a kind, sorted.
-
-        Raises:
-            UsageError: the page kind is unknown.
-            DamagedBookError: bytes are not those that were written.
-        """
+        """Return the names of the pages of a kind, sorted."""
         ...
 
     def entries(self) -> tuple[bytes, ...]:
-        """Return the entries of the ledger, in the order they were appended.
-
-        Raises:
-            DamagedBookError: bytes are not those that were written.
-        """
+        """Return the entries of the ledger, in the order they were appended."""
         ...
 
     def contents(self) -> str:
         """Return the keyed digest of everything except the ledger, 64 hexadecimal digits.
 
         It is computed from the sums that are stored with each transaction; ``faults`` recomputes them.
-
-        Raises:
-            RefusedError: the store was opened without its key.
-            DamagedBookError: it is missing.
         """
         ...
 
@@ -186,11 +126,7 @@ class Writing(Reading, Protocol):
     """The write methods of a transaction. Reads include what the transaction has changed so far."""
 
     def add(self, quotes: Quotes) -> None:
-        """Append these quotes.
-
-        Raises:
-            UsageError: an id is in the book already, or the quotes are of another kind (options, or other features).
-        """
+        """Append these quotes."""
         ...
 
     def add_all(self, chunks: Iterable[Quotes], *, on_added: OnAdded | None = None) -> int:
@@ -198,26 +134,15 @@ class Writing(Reading, Protocol):
 
         Args:
             ``on_added``: called with the ids that were added, in ascending order, some at a time.
-
-        Raises:
-            UsageError: an id is in the book already or is given twice, or the quotes are of another kind.
         """
         ...
 
     def strike(self, ids: ArrayLike, *, entry: int) -> None:
-        """Mark the quotes with these ids as struck out by this entry of the ledger.
-
-        Raises:
-            UnknownIdError: an id that the book does not hold, one given twice, or one that is struck out already.
-        """
+        """Mark the quotes with these ids as struck out by this entry of the ledger."""
         ...
 
     def unstrike(self, ids: ArrayLike) -> None:
-        """Mark the quotes with these ids as retained again.
-
-        Raises:
-            UnknownIdError: an id that is not struck out, or one given twice.
-        """
+        """Mark the quotes with these ids as retained again."""
         ...
 
     def erase(self, ids: ArrayLike) -> None:
@@ -225,50 +150,27 @@ class Writing(Reading, Protocol):
 
         After the transaction the store's files contain none of their bytes. The caller must remove pages that depend on
         them.
-
-        Raises:
-            UnknownIdError: an id that the book does not hold, or one given twice.
         """
         ...
 
     def put_shard_data(self, shard: int, what: ShardData, data: bytes) -> None:
-        """Store the footprints or states of a shard, and replace earlier ones.
-
-        Raises:
-            UsageError: the shard does not exist, or `what` is not stored per shard.
-        """
+        """Store the footprints or states of a shard, and replace earlier ones."""
         ...
 
     def remove_shard_data(self, what: ShardData, shards: Iterable[int]) -> None:
-        """Remove the footprints or states of these shards, if there are any.
-
-        Raises:
-            UsageError: `what` is not stored per shard.
-        """
+        """Remove the footprints or states of these shards, if there are any."""
         ...
 
     def put(self, kind: PageKind, name: str, data: bytes) -> None:
-        """Store a page, and replace an earlier one of the same kind and name.
-
-        Raises:
-            UsageError: the page kind is unknown, or the name is empty.
-        """
+        """Store a page, and replace an earlier one of the same kind and name."""
         ...
 
     def remove(self, kind: PageKind, name: str) -> None:
-        """Remove a page, if it exists.
-
-        Raises:
-            UsageError: the page kind is unknown.
-        """
+        """Remove a page, if it exists."""
         ...
 
     def append(self, data: bytes) -> int:
-        """Append an entry to the ledger and return its number, 0 for the first.
-
-        Raises:
-            UsageError: the entry is empty.
-        """
+        """Append an entry to the ledger and return its number, 0 for the first."""
         ...
 
 
@@ -276,19 +178,11 @@ class Store(Reading, Protocol):
     """The storage of a book."""
 
     def reading(self) -> AbstractContextManager[Reading]:
-        """Read one snapshot of the book, without later writes of others. Never blocks a writer.
-
-        Raises:
-            DamagedBookError: bytes are not those that were written.
-        """
+        """Read one snapshot of the book, without later writes of others. Never blocks a writer."""
         ...
 
     def settled(self) -> AbstractContextManager[Reading]:
-        """Read one snapshot that is wholly in the store's file and does not change there meanwhile.
-
-        Raises:
-            BusyError: another process reads or writes. Nothing was changed.
-        """
+        """Read one snapshot that is wholly in the store's file and does not change there meanwhile."""
         ...
 
     def scrubbed(self) -> AbstractContextManager[Reading]:
@@ -302,11 +196,7 @@ class Store(Reading, Protocol):
         ...
 
     def writing(self) -> AbstractContextManager[Writing]:
-        """Begin a transaction. It is committed when the block ends, and rolled back if the block raises.
-
-        Raises:
-            BusyError: another transaction is writing. Nothing was changed.
-        """
+        """Begin a transaction. It is committed when the block ends, and rolled back if the block raises."""
         ...
 
     def faults(self) -> list[str]:
@@ -326,11 +216,7 @@ class Store(Reading, Protocol):
 
 
 def check_page_kind(kind: str, name: str | None = None) -> None:
-    """Raise UsageError if the page kind is unknown or its name is empty.
-
-    Raises:
-        UsageError: the kind is unknown, or a name is given and empty.
-    """
+    """Raise UsageError if the page kind is unknown or its name is empty."""
     if kind not in PAGE_KINDS:
         raise UsageError(f"There is no page kind {kind!r}; the kinds are {', '.join(PAGE_KINDS)}.", kind=kind)
     if name is not None and not name:
@@ -338,11 +224,7 @@ def check_page_kind(kind: str, name: str | None = None) -> None:
 
 
 def check_shard_data(what: str) -> None:
-    """Raise UsageError if this is not stored per shard.
-
-    Raises:
-        UsageError: it is neither footprints nor states.
-    """
+    """Raise UsageError if this is not stored per shard."""
     if what not in SHARD_DATA:
         raise UsageError(f"Stored per shard are {' and '.join(SHARD_DATA)}, not {what!r}.", what=what)
 
@@ -351,12 +233,7 @@ IS = ("is", "are")
 
 
 def distinct(ids: ArrayLike) -> list[str]:
-    """Return the requested ids in the order given.
-
-    Raises:
-        UnknownIdError: an id is given twice.
-        UsageError: the ids are not text, or one is empty.
-    """
+    """Return the requested ids in the order given."""
     asked: list[str] = as_names([ids] if isinstance(ids, str) else ids).tolist()
     if len(set(asked)) < len(asked):
         ordered = sorted(asked)
@@ -370,38 +247,22 @@ def distinct(ids: ArrayLike) -> list[str]:
 
 
 def refuse_unknown(odd: Sequence[str], *, asked: int) -> None:
-    """Raise UnknownIdError if an id is not in the book.
-
-    Raises:
-        UnknownIdError: an id is not in the book.
-    """
+    """Raise UnknownIdError if an id is not in the book."""
     _refuse(odd, f"{part(len(odd), asked, 'id', verb=IS)} not in this book", Advice.TAKE_IDS, ".")
 
 
 def refuse_struck(odd: Sequence[str], *, asked: int) -> None:
-    """Raise UnknownIdError if an id is struck out already.
-
-    Raises:
-        UnknownIdError: an id is struck out already.
-    """
+    """Raise UnknownIdError if an id is struck out already."""
     _refuse(odd, f"{part(len(odd), asked, 'id', verb=IS)} struck out already", "Leave them out.")
 
 
 def refuse_retained(odd: Sequence[str], *, asked: int) -> None:
-    """Raise UnknownIdError if an id is not struck out.
-
-    Raises:
-        UnknownIdError: an id is not struck out.
-    """
+    """Raise UnknownIdError if an id is not struck out."""
     _refuse(odd, f"{part(len(odd), asked, 'id', verb=IS)} not struck out", "Leave them out.")
 
 
 def refuse_present(odd: Sequence[str], *, given: int) -> None:
-    """Raise UsageError if an id is in the book already.
-
-    Raises:
-        UsageError: an id is in the book already.
-    """
+    """Raise UsageError if an id is in the book already."""
     if odd:
         raise UsageError(
             f"{len(odd):,} of the {given:,} quotes have ids that are in the book already: {_few(odd)}. "
