@@ -35,7 +35,7 @@ def is_out_of_the_money(contracts: Contracts) -> Mask:
 
 
 def chosen(quotes: Quotes, select: Choice) -> Quotes:
-    """Return the quotes that count: all of them, or those out of the money, each with the forward it has in the book."""
+    """Return the quotes that count: all, or those out of the money, each with the forward it has in the book."""
     if select not in CHOICES:
         raise UsageError(Argument("select", select), f" is unknown. Use one of {', '.join(CHOICES)}.")
     if select == "all":

@@ -181,7 +181,7 @@ def connect(path: Path, *, patience: float = PATIENCE) -> Connection:
 
 
 def recognise(path: Path) -> None:
-    """Raise NotABookError if the file is not a book. Reads it without locks and without its log, and changes nothing."""
+    """Raise NotABookError if the file is not a book. Reads it without locks or log, and changes nothing."""
     try:
         found = path.stat()
     except FileNotFoundError as error:

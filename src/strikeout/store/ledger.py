@@ -70,7 +70,7 @@ class Ledger:
         return Ledger(tuple(_read(row, place) for place, row in enumerate(rows, 1)))
 
     def append(self, act: Act, keyring: Keyring, *, next_public: str = "") -> Ledger:
-        """Return this ledger with one more entry, signed with the key that is due. Digests and commitments are keyed."""
+        """Return this ledger with one more entry, signed with the key that is due; digests in it are keyed."""
         last = self.entries[-1] if self.entries else None
         return Ledger((*self.entries, entry_after(last, act, keyring=keyring, next_public=next_public)))
 
@@ -128,7 +128,7 @@ class Ledger:
         return Head(len(self), self.root())
 
     def inclusion(self, number: int) -> tuple[bytes, ...]:
-        """Return the proof that entry ``number`` is under ``root()``; see ``merkle.verify_inclusion`` (index from 0)."""
+        """Return the proof that entry ``number`` is under ``root()``; see ``merkle.verify_inclusion``, from 0."""
         self[number]
         return merkle.inclusion_proof(self._leaves(), number - 1)
 
