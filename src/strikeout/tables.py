@@ -79,9 +79,6 @@ class Table:
     def to_text(self, form: TextFormat = "text") -> str:
         """Return the table as text in columns, CSV, LaTeX (booktabs) or Markdown.
 
-        Raises:
-            UsageError: another format.
-
         >>> print(Table(("model", "error, %"), [("heston", number(0.5, ".1f"))], numbers=(1,)).to_text("markdown"))
         | model  | error, % |
         |:-------|---------:|

@@ -40,12 +40,7 @@ audit_key_option = click.option(
 
 
 def public_keys_of(given: Iterable[str]) -> list[str]:
-    """Return the public keys that options name: each is itself, or those in a file.
-
-    Raises:
-        UsageError: it is neither, or the file holds something else.
-        UnreadableFileError: the file cannot be read.
-    """
+    """Return the public keys that options name: each is itself, or those in a file."""
     return [key for one in given for key in _keys_of(one)]
 
 
@@ -94,13 +89,7 @@ def is_book(path: str) -> bool:
 
 
 def open_book(path: str, *, who: str | None = None, keys: Sequence[str] = ()) -> Book:
-    """Open the book of this name; with ``keys``, the words of --key, a copy for reading without its key file.
-
-    Raises:
-        UsageError: the name does not end in .book.
-        BookError: there is no such book, or it cannot be used.
-        RefusedError: its key file cannot be used, or its ledger is not signed with one of the keys.
-    """
+    """Open the book of this name; with ``keys``, the words of --key, a copy for reading without its key file."""
     from strikeout.book import Book
 
     if not is_book(path):
@@ -211,10 +200,6 @@ def calibrate_book(
 
     Args:
         how: the options given. Others are as the last time, or with ``fresh`` at their defaults.
-
-    Raises:
-        RefusedError: the book is empty, or its quotes cannot be calibrated.
-        UsageError: an option with an impossible value.
     """
     from strikeout.book.calibrate import in_words
 
@@ -254,12 +239,7 @@ def _settings(kept: Mapping[str, str]) -> str:
 
 
 def check_choice(within: Book | Quotes, chosen: Mapping[str, Any], *, is_all: bool, verb: str) -> None:
-    """Raise an error if a condition matches no quote, or every quote and --all is not given.
-
-    Raises:
-        NothingMeantError: no quote matches.
-        UsageError: every quote matches, and that is not confirmed.
-    """
+    """Raise an error if a condition matches no quote, or every quote and --all is not given."""
     where = chosen.get("where")
     if where is None:
         return
@@ -290,12 +270,7 @@ def forget_from_book(
     as_json: bool,
     form: Format,
 ) -> int:
-    """Plan a strike-out and write the plan beside the book, or with ``yes`` strike the quotes out.
-
-    Raises:
-        UnknownIdError: an id that no quote of the book has.
-        RefusedError: the retained quotes give no calibration.
-    """
+    """Plan a strike-out and write the plan beside the book, or with ``yes`` strike the quotes out."""
     if not yes:
         return _report_plan(book, book.plan_forget(**chosen, tolerance=tolerance, reason=reason), as_json=as_json)
     change = book.forget(**chosen, tolerance=tolerance, reason=reason)
@@ -321,9 +296,6 @@ def _report_plan(book: Book, plan: Plan, *, as_json: bool) -> int:
 def verify_book(path: str, *, head: str | None, keys: Sequence[str], as_json: bool, form: Format = "table") -> int:
     """Check a whole book, or with public keys a copy without its key file; return 1 if a check fails, 3 if one
     cannot be made here.
-
-    Raises:
-        UsageError: the head is malformed.
     """
     from strikeout.book import Book
     from strikeout.store.ledger import Head

@@ -29,11 +29,7 @@ class Setting:
     is_read_from_the_environment: bool = False  # by a package below the command line, which reads variables only
 
     def read(self, value: Any) -> Any:
-        """Return the value as it is used; the text of a variable is read as a number if the setting is one.
-
-        Raises:
-            ValueError: an impossible value; the message lists the possible ones.
-        """
+        """Return the value as it is used; the text of a variable is read as a number if the setting is one."""
         if self.kind is dict:
             return self._pairs(value)
         if self.kind is str:
@@ -92,11 +88,7 @@ class Configuration:
 
 
 def configuration(*, folder: Path | None = None, variables: Mapping[str, str] | None = None) -> Configuration:
-    """Return the settings for a command run in this folder with these variables; by default the current ones.
-
-    Raises:
-        UsageError: the file cannot be read, or it or a variable sets something unknown or impossible.
-    """
+    """Return the settings for a command run in this folder with these variables; by default the current ones."""
     path = found_from(_here() if folder is None else folder)
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}

@@ -286,11 +286,7 @@ TITLE = "Three bad days"
 
 
 def write_page(story: Story, path: str) -> Path:
-    """Write the story as one offline page.
-
-    Raises:
-        UsageError: the ending is not .html, or the file cannot be written.
-    """
+    """Write the story as one offline page."""
     if not path.lower().endswith(".html"):
         raise UsageError(f"{Path(path).name}: the demo's page ends in .html.")
     page = page_of(f"strikeout: {TITLE.lower()}", _parts(story))
@@ -298,11 +294,7 @@ def write_page(story: Story, path: str) -> Path:
 
 
 def write_picture(story: Story, path: str) -> Path:
-    """Write the smiles with the bad days and without them as a picture.
-
-    Raises:
-        UsageError: the ending is neither .png nor .svg, or the file cannot be written.
-    """
+    """Write the smiles with the bad days and without them as a picture."""
     ending = Path(path).suffix.lower()
     if ending not in (".png", ".svg"):
         raise UsageError(f"{Path(path).name}: a picture ends in .png or .svg.")

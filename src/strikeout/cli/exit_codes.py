@@ -79,11 +79,7 @@ ADVICE: Mapping[Advice, str] = {
 
 
 def conclude(error: BaseException, *, as_json: bool) -> int:
-    """Print an error and return the exit code for it.
-
-    Raises:
-        BaseException: the error itself, if STRIKEOUT_TRACEBACK is set and it would be printed.
-    """
+    """Print an error and return the exit code for it."""
     if isinstance(error, BrokenPipeError):
         # The interpreter flushes stdout once more at its end; without a reader that would print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -203,13 +203,7 @@ def _typed(value: Any) -> str:
 def calibrate_file(
     file: str, *, model: str, only: str | None = None, pool: bool = False, **options: Any
 ) -> tuple[Reading, Calibration]:
-    """Read a file and calibrate its quotes, as the options of ``calibration_options`` ask.
-
-    Raises:
-        QuotesError: the file cannot be read as quotes, or too many of its rows are bad.
-        UsageError: an option with an impossible value, or several underlyings without ``pool``.
-        RefusedError: there are too few quotes, or one lacks what an option needs.
-    """
+    """Read a file and calibrate its quotes, as the options of ``calibration_options`` ask."""
     from strikeout.calibration.calibrate import calibrate
 
     how = {name: value for name, value in options.items() if name not in READING}
@@ -224,11 +218,7 @@ def calibrate_file(
 
 
 def calibrate_groups(file: str, by: str, *, model: str, only: str | None, **options: Any) -> tuple[Reading, Fleet]:
-    """Read a file and calibrate each group of its quotes.
-
-    Raises:
-        StrikeoutError: as ``calibrate_file``; or a label that the quotes do not have.
-    """
+    """Read a file and calibrate each group of its quotes."""
     from strikeout.scale.fleet import calibrate_many
 
     how = {name: value for name, value in options.items() if name not in READING}
@@ -244,11 +234,7 @@ def calibrate_groups(file: str, by: str, *, model: str, only: str | None, **opti
 
 
 def with_headers_of(reading: Reading, where: str) -> str:
-    """Return a condition on the quotes of a file in which the headers of the file are replaced by what they mean.
-
-    Raises:
-        UsageError: it names a column of the file that is left out, or that is read as several.
-    """
+    """Return a condition on the quotes of a file in which the headers of the file are replaced by what they mean."""
     from strikeout.quotes.conditions import computed_columns, header_names, own_columns, with_headers
 
     quotes = reading.quotes
@@ -261,10 +247,6 @@ def matching(quotes: Quotes, only: str | None, *, reading: Reading | None = None
 
     Args:
         reading: of the file they are from, whose headers the condition may name.
-
-    Raises:
-        UsageError: the condition is malformed.
-        NothingMeantError: no quote matches it.
     """
     if only is None:
         return quotes
@@ -283,11 +265,7 @@ def matching(quotes: Quotes, only: str | None, *, reading: Reading | None = None
 
 
 def count_matching(reading: Reading, only: str) -> int:
-    """Return how many quotes of a file match a condition in SQL.
-
-    Raises:
-        UsageError: the condition is malformed.
-    """
+    """Return how many quotes of a file match a condition in SQL."""
     from strikeout.quotes.selection import select
 
     return len(select(reading.quotes, with_headers_of(reading, only)))  # with their forwards, which a condition may use
@@ -304,12 +282,7 @@ def read_file(
     exercise: str = "european",
     beside: Callable[[], Quotes] | None = None,
 ) -> Reading:
-    """Read a file of quotes into memory and write its bad rows to the quarantine.
-
-    Raises:
-        QuotesError: the file cannot be read as quotes, or too many of its rows are bad.
-        UsageError: there is no such profile, or an option with an impossible value.
-    """
+    """Read a file of quotes into memory and write its bad rows to the quarantine."""
     how: dict[str, Any] = {"profile": profile, "constants": constants, "checks": checks, "exercise": exercise}
     reading = open_file(file, beside=beside, **how)
     refuse_bad_rows(reading, max_reject=max_reject, quarantine=quarantine)
@@ -322,10 +295,6 @@ def open_file(file: str, *, on_disk: bool = False, line: terminal.ReadingLine | 
     Args:
         on_disk: read a file of any size, chunk by chunk; close the reading.
         line: shows the progress, also of a later step; its own by default.
-
-    Raises:
-        QuotesError: the file cannot be read as quotes.
-        UsageError: there is no such profile, or an option is invalid.
     """
     from strikeout.quotes.reading import IN_MEMORY, Chunking, inspect_quotes
 
@@ -340,12 +309,7 @@ def open_file(file: str, *, on_disk: bool = False, line: terminal.ReadingLine | 
 
 
 def refuse_bad_rows(reading: Reading, *, max_reject: float, quarantine: str | None) -> None:
-    """Write bad rows to the quarantine, if one is named, and refuse a file with too many of them.
-
-    Raises:
-        RejectedError: too many rows are bad, or none is good.
-        UsageError: the quarantine cannot be written.
-    """
+    """Write bad rows to the quarantine, if one is named, and refuse a file with too many of them."""
     from strikeout.quotes.reading import accept
 
     try:

@@ -245,11 +245,7 @@ def _check(file: str, asked: dict[str, Any]) -> None:
 
 
 def _signer(path: str) -> Signer:
-    """Return the key pair of a key file.
-
-    Raises:
-        RefusedError: the file is missing, can be read by others than its owner, or is not a key file.
-    """
+    """Return the key pair of a key file."""
     from strikeout.store.keyring import Keyring
 
     return Keyring.read(Path(path)).signer()

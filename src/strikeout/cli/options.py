@@ -270,11 +270,7 @@ def reason_options(command: Command) -> Command:
 
 
 def reason_of(reason: str | None, note: str, ticket: str) -> Any:
-    """Return the reason these options give; None if none is given.
-
-    Raises:
-        UsageError: a note or a ticket without a reason, or text that does not print on one line.
-    """
+    """Return the reason these options give; None if none is given."""
     if reason is None:
         if note or ticket:
             raise UsageError(f"--note and --ticket go with --reason, one of {', '.join(REASONS)}. Add it.")
@@ -310,12 +306,7 @@ def choice_options(verb: str) -> Callable[[Command], Command]:
 
 
 def chosen_quotes(where: str | None, ids: str | None, ids_from: str | None, *, verb: str) -> dict[str, Any]:
-    """Return the quotes that these options choose, as keywords of ``forget``.
-
-    Raises:
-        UsageError: not exactly one of them is given, or no id is.
-        UnreadableFileError: the file of ids cannot be read.
-    """
+    """Return the quotes that these options choose, as keywords of ``forget``."""
     if sum(given is not None for given in (where, ids, ids_from)) != 1:
         raise UsageError(f"Choose the quotes to {verb} in one way: --where CONDITION, --ids A,B or --ids-from FILE.")
     if where is not None:

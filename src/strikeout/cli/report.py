@@ -68,9 +68,6 @@ def book_page(book: Book, *, by: str | None = None) -> str:
 
     Args:
         by: the label of the groups of influence; by default the date, for a single day the expiry.
-
-    Raises:
-        RefusedError: an entry of its ledger cannot be read.
     """
     from strikeout.plots.page import page_of, table_of
     from strikeout.plots.style import View
@@ -286,10 +283,6 @@ def write_book_plot(
 
     Args:
         only: a condition; the picture is of the matching quotes, calibrated alone.
-
-    Raises:
-        UsageError: an unknown ending or kind, or the file cannot be written.
-        RefusedError: the book is not calibrated, or changed meanwhile.
     """
     from strikeout.plots.style import View
     from strikeout.plots.writing import write_plot

@@ -87,11 +87,7 @@ def _list_rows(file: str, code: str, out: str | None, *, as_json: bool, form: Fo
 
 
 def known_code(code: str) -> str:
-    """Return the code of a rule, whatever its case.
-
-    Raises:
-        UsageError: there is no such rule.
-    """
+    """Return the code of a rule, whatever its case."""
     from strikeout.quotes.checks.catalogue import RULES
 
     name = code.upper()

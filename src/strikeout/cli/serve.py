@@ -79,11 +79,7 @@ def token(name: str, role: str, as_json: bool) -> int:
 
 
 def make_demo_book(folder: Path) -> Path:
-    """Make the book of the demo in a folder, calibrated, unless it is there; return its path.
-
-    Raises:
-        BookError: there is another file of that name.
-    """
+    """Make the book of the demo in a folder, calibrated, unless it is there; return its path."""
     from strikeout.book import Book
     from strikeout.cli.demo_data import two_feeds, with_bad_days
     from strikeout.paper.sets import quotes

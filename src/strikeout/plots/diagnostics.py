@@ -33,12 +33,7 @@ def diagnostics_data(calibration: Calibration) -> dict[str, Any]:
 
 
 def plot_diagnostics(calibration: Calibration, *, title: str | None = None, view: View = WHOLE) -> Figure:
-    """Return a figure of the autocorrelation of residuals, of leverage, and of the correlation of the parameters.
-
-    Raises:
-        UsageError: the calibration was made from moments and holds no quotes.
-        RefusedError: the quotes do not determine the parameters.
-    """
+    """Return a figure of the autocorrelation of residuals, of leverage, and of the correlation of the parameters."""
     found = calibration.diagnostics(profiles="none")
     with style.styled():
         figure = style.blank(height=3.2)

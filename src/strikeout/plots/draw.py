@@ -59,11 +59,7 @@ def draw(
 
 
 def map_of(found: Influence) -> InfluenceMap:
-    """Return the map of influences that were measured by one or two labels.
-
-    Raises:
-        UsageError: they are of single quotes, or by more than two labels.
-    """
+    """Return the map of influences that were measured by one or two labels."""
     keys = found.keys_of_rows
     if "id" in keys or len(keys) > 2:
         raise UsageError(

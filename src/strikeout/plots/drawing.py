@@ -44,11 +44,7 @@ class Drawing:
         return replace(self, draw=draw)
 
     def figure(self) -> Figure:
-        """Return the picture as a figure of matplotlib.
-
-        Raises:
-            NotImplementedError: there is no such figure of this picture.
-        """
+        """Return the picture as a figure of matplotlib."""
         if self.draw is None:
             raise NotImplementedError(f"{self.title}: this picture is drawn as SVG only.")
         return self.draw()

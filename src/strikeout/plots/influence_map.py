@@ -100,11 +100,7 @@ def expiry_axis(quotes: Quotes, *, at_most: int) -> Axis:
 
 
 def label_axis(quotes: Quotes, by: str) -> Axis:
-    """Return one column per value of a label.
-
-    Raises:
-        UsageError: the quotes have no such label.
-    """
+    """Return one column per value of a label."""
     names, place = np.unique(column_of(quotes, by).astype(str), return_inverse=True)
     is_column = by in quotes.labels or by == "month"
     quoted = by if by.isidentifier() else '"' + by.replace('"', '""') + '"'
@@ -276,10 +272,6 @@ def influence_map(
         by: the label across, instead of the date; "moneyness" for strike over forward.
         down: the label down, instead of the expiry in calendar days.
         view: chooses the expiries and the date whose quotes make cells; the calibration stays that of all quotes.
-
-    Raises:
-        UsageError: the quotes have no such label, or none has the expiry or date of the view.
-        RefusedError: the quotes do not determine the parameters.
     """
     shown = view.rows(calibration.used)
     quotes = calibration.used[np.flatnonzero(shown)]
@@ -321,10 +313,6 @@ def plot_influence_map(
 
     For a single day, moneyness by expiry. A distance of 1 is a move to the edge of the joint region of about one
     standard error. A cross marks a cell without which the parameters are not determined.
-
-    Raises:
-        UsageError: the quotes have no such label.
-        RefusedError: the quotes do not determine the parameters.
     """
     found = influence_map(calibration, by=by, down=down, view=view)
     return figure_of_map(found, title=title, caption=caption(calibration, view))

@@ -40,12 +40,7 @@ class Shading:
 
 
 def map_for_page(calibration: Calibration, by: str | None = None) -> InfluenceMap:
-    """Return the influence by expiry and a label: by default the date, the month if there are many, or moneyness.
-
-    Raises:
-        UsageError: the quotes have no such label.
-        RefusedError: the quotes do not determine the parameters.
-    """
+    """Return the influence by expiry and a label: by default the date, the month if there are many, or moneyness."""
     dates = calibration.used.labels.get("date")
     count = 0 if dates is None else len(np.unique(dates.astype(str)))
     return influence_map(
@@ -62,9 +57,6 @@ def draw_influence(
         parameter: colour the cells by the move of this parameter instead.
         chosen: the name of a column to mark.
         most: rows of the table; all cells by default.
-
-    Raises:
-        UsageError: there is no such parameter.
     """
     if parameter is not None and parameter not in found.moves:
         names = ", ".join(found.moves)
@@ -86,11 +78,7 @@ def draw_influence(
 
 
 def draw_residuals(calibration: Calibration, *, view: View = WHOLE) -> Drawing:
-    """Return a map of the mean residual, observed - model, by moneyness and expiry, in spreads (RMSE without spreads).
-
-    Raises:
-        UsageError: the calibration holds no quotes, or none in this view.
-    """
+    """Return a map of the mean residual, observed - model, by moneyness and expiry, in spreads (RMSE without spreads)."""
     found = residual_map(calibration, view=view)
     shading = _by_sign(found.mean, "observed - model", found.unit, strongest=found.strongest)
     rows: list[list[Cell]] = [

@@ -133,9 +133,6 @@ def calibration_page(
 
     Args:
         figures: the pictures to show, by kind; by default all of them.
-
-    Raises:
-        UsageError: the calibration holds no quotes to draw.
     """
     name = title or f"{calibration.model.name.partition('/')[0].capitalize()} calibration"
     state = "" if calibration.converged else ' <span class="wrong">not converged</span>'
@@ -156,11 +153,7 @@ def error_table(calibration: Calibration) -> str:
 
 
 def fit_figures(calibration: Calibration, view: View = WHOLE) -> dict[str, Figure]:
-    """Return the pictures of the fit: the path of a panel, smiles, residuals in spreads and volatility, variance.
-
-    Raises:
-        UsageError: the calibration holds no quotes to draw.
-    """
+    """Return the pictures of the fit: the path of a panel, smiles, residuals in spreads and volatility, variance."""
     path = {"path": plot_latent_path(calibration, view=view)} if is_panel(calibration) else {}
     drawn = {
         **path,

@@ -51,9 +51,6 @@ def draw_smiles(
         difference: show volatilities less those of the model, in volatility points.
         link: the address of a quote's row without the quote's id; each point is then a link.
         at_most: how many expiries.
-
-    Raises:
-        UsageError: the view has no quotes.
     """
     seen = seen_in(calibration, view)
     smiles = smiles_of(seen, at_most=at_most)

@@ -59,11 +59,7 @@ class ResidualMap:
 
 
 def residual_map(calibration: Calibration, *, view: View = WHOLE) -> ResidualMap:
-    """Return the residuals of a calibration by expiry and moneyness.
-
-    Raises:
-        UsageError: the calibration holds no quotes, or quotes that are not options, or none in this view.
-    """
+    """Return the residuals of a calibration by expiry and moneyness."""
     size, unit = residuals_in(calibration, view.unit)
     quotes, shown = calibration.used, view.rows(calibration.used)
     quotes, size = (quotes, size) if shown.all() else (quotes[shown], size[shown])
@@ -100,9 +96,6 @@ def plot_residual_map(calibration: Calibration, *, title: str | None = None, vie
 
     Residuals are in spreads of the quotes, in RMSE if no spread is known, or in the unit of the view. A tenth of the
     cells may lie beyond the strongest colour, so that a single bad one does not pale all others.
-
-    Raises:
-        UsageError: the calibration holds no quotes, or quotes that are not options, or none in this view.
     """
     found = residual_map(calibration, view=view)
     rows = len(found.expiries.names)
@@ -148,9 +141,6 @@ def plot_residuals(
 
     Args:
         marked: ids of quotes to draw in another colour, named by ``marked_as``.
-
-    Raises:
-        UnknownIdError: an id that no quote of the calibration has.
     """
     quotes, shown = calibration.used, view.rows(calibration.used)
     residuals, unit = residuals_in(calibration, view.unit or "price")

@@ -107,9 +107,6 @@ def smiles_of(calibration: Calibration | Day, *, at_most: int = MOST_PANELS, vie
     """Return the smiles of a calibration by expiry; evenly chosen ones if there are more expiries than ``at_most``.
 
     For a panel, those of one group, by default its last.
-
-    Raises:
-        UsageError: ``at_most`` is below one.
     """
     if at_most < 1:
         raise UsageError(f"at_most is {at_most}; at least one panel is needed.")
@@ -139,9 +136,6 @@ def plot_smiles(
         name: the name of the line.
         others: up to three more calibrations by name, whose curves are drawn dashed over the same quotes.
         view: the expiries and the date to show.
-
-    Raises:
-        UsageError: ``at_most`` is below one, or there are more than three others.
     """
     beside = dict(others or {})
     if len(beside) > len(style.OTHERS):
@@ -174,11 +168,7 @@ def plot_smiles(
 
 
 def smiles_data(calibration: Calibration, *, at_most: int = MOST_PANELS, view: View = WHOLE) -> dict[str, Any]:
-    """Return the smiles as plain values for JSON; a volatility that does not exist is None.
-
-    Raises:
-        UsageError: ``at_most`` is below one, or the calibration holds no quotes.
-    """
+    """Return the smiles as plain values for JSON; a volatility that does not exist is None."""
     smiles = smiles_of(calibration, at_most=at_most, view=view)
     return {"panels": [smile.to_dict() for smile in smiles], "notes": _notes(seen_in(calibration, view), smiles)}
 
@@ -314,11 +304,7 @@ MOST_NAMES = 7  # of expiries beside the bar
 
 
 def variance_data(calibration: Calibration, *, at_most: int = MOST_SLICES, view: View = WHOLE) -> dict[str, Any]:
-    """Return the slices as plain values for JSON: market and model, one entry per expiry.
-
-    Raises:
-        UsageError: ``at_most`` is below one, or the calibration holds no quotes.
-    """
+    """Return the slices as plain values for JSON: market and model, one entry per expiry."""
     return {
         "slices": [
             {
@@ -345,9 +331,6 @@ def plot_variance(
 
     Total variance grows with expiry if there is no calendar arbitrage; the axis is logarithmic, so that both a week
     and five years can be read. For a panel, that of one group, by default its last.
-
-    Raises:
-        UsageError: ``at_most`` is below one, or the calibration holds no quotes.
     """
     seen = seen_in(calibration, view)
     smiles = smiles_of(seen, at_most=at_most)

@@ -197,11 +197,7 @@ class View:
             raise UsageError(f"unit={self.unit!r}: not a unit of residuals. Use one of {', '.join(UNITS)}.")
 
     def rows(self, quotes: Quotes) -> Mask:
-        """Return which quotes are shown.
-
-        Raises:
-            UsageError: an expiry or a date that no quote has.
-        """
+        """Return which quotes are shown."""
         shown = np.ones(len(quotes), bool)
         if self.expiries:
             names, place = expiry_names(quotes)

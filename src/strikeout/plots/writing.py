@@ -50,10 +50,6 @@ def plot(calibration: Calibration, kind: Picture | None = None, *, by: str | Non
     Args:
         by: the label across a map of influence.
         view: the expiries, the date and the unit of residuals to show, and the name of the source for the caption.
-
-    Raises:
-        UsageError: another kind, ``by`` with anything but influence, or the calibration holds no quotes.
-        RefusedError: influence of quotes that do not determine the parameters.
     """
     kind = _kind(calibration, kind, by)
     if kind == "influence":
@@ -71,11 +67,7 @@ def plot(calibration: Calibration, kind: Picture | None = None, *, by: str | Non
 def plot_data(
     calibration: Calibration, kind: Picture | None = None, *, by: str | None = None, view: View = WHOLE
 ) -> dict[str, Any]:
-    """Return what ``plot`` draws, as plain values for JSON; a number that does not exist is None.
-
-    Raises:
-        UsageError, RefusedError: as ``plot``.
-    """
+    """Return what ``plot`` draws, as plain values for JSON; a number that does not exist is None."""
     kind = _kind(calibration, kind, by)
     drawn = {
         "smiles": lambda: smiles_data(calibration, view=view),
@@ -101,10 +93,6 @@ def write_plot(
 
     Without a kind it is the smiles, for a panel its path, and the page has the summary and every picture; with one,
     only that.
-
-    Raises:
-        UsageError: another ending or kind, or the file cannot be written.
-        RefusedError: influence of quotes that do not determine the parameters.
     """
     check_ending(path)
     _kind(calibration, kind, by)

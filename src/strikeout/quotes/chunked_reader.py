@@ -51,12 +51,7 @@ class ReadOptions:
     dividends: Dividends | None = None  # cash dividends, which become labels of the rows
 
     def layout(self, table: Table) -> Layout:
-        """Return how this table will be read.
-
-        Raises:
-            ColumnError: a needed column is missing, or two claim the same role.
-            UsageError: a constant has no canonical name.
-        """
+        """Return how this table will be read."""
         is_asked = self.profile is not None
         try:
             found = understood(table, self.constants, forwards=self.forwards, is_asked=is_asked)[1]
@@ -138,12 +133,7 @@ class Plan:
     sample: SchemaSample = SchemaSample()
 
     def tables(self, progress: Progress | None = None) -> Iterator[tuple[Table, frozenset[str]]]:
-        """Yield every block as a table, and the columns that have values so far.
-
-        Raises:
-            UnreadableFileError: the file is damaged.
-            UnicodeDecodeError: the text is in another encoding; see ``Sheet``.
-        """
+        """Yield every block as a table, and the columns that have values so far."""
         seen, filled = self.filled, self.filled
         for block in self.opened.sheet.blocks(progress):
             seen |= filled_columns(block.frame) if self.opened.profile is not None else frozenset()
@@ -195,11 +185,6 @@ def read_chunks(
 
     Args:
         size: of a chunk: bytes of text, or rows of a Parquet file; the default size if 0.
-
-    Raises:
-        UnreadableFileError: no such file, empty, or not the format of its ending.
-        ColumnError: a needed column is missing, or two claim the same role.
-        UsageError: there is no such profile, or no space on disk.
     """
     plan = Plan(open_sheet(source, profile=how.profile, given=frozenset(how.constants), size=size))
     while True:
@@ -318,11 +303,7 @@ def _layout_of(
 def _paired_across(
     plan: Plan, sample: SchemaSample, how: ReadOptions, table: Table, store: ChunkStore, count: int
 ) -> SchemaSample:
-    """Return the sample with rows of a slice whose pairs are spread over chunks.
-
-    Raises:
-        ColumnError: there is none, or it would not help.
-    """
+    """Return the sample with rows of a slice whose pairs are spread over chunks."""
 
     def frames() -> Iterator[pl.DataFrame]:
         return (with_constants(block.frame, how.constants) for block, _ in plan.tables())
@@ -357,9 +338,6 @@ def pairs_across(
         frames: the chunks of a file, from its beginning.
         places: the columns of slices, strikes and rights.
         count: rows of the file.
-
-    Raises:
-        UsageError: no space on disk.
     """
     parts: tuple[list[Place], ...] = tuple([] for _ in range(max(1, -(-count // AT_ONCE))))
     begin = 0

@@ -45,12 +45,7 @@ class Derivation:
 def derivation_of(
     frame: pl.DataFrame, places: Mapping[str, str], empty: list[str], *, forwards: str = "auto"
 ) -> Derivation:
-    """Return how every quantity of a quote is found in this table.
-
-    Raises:
-        ColumnError: something a quote needs can be found in no way.
-        UsageError: ``forwards`` is not a source of forwards.
-    """
+    """Return how every quantity of a quote is found in this table."""
     if forwards not in ("auto", BESIDE, *FORWARD_SOURCES):
         raise UsageError(f"forwards is {forwards!r}; it is one of auto, {', '.join(FORWARD_SOURCES)}.")
     missing = _Missing([name for name in frame.columns if name not in empty], len(empty))
@@ -373,10 +368,6 @@ def understand(
 
     ``forwards`` is the source of the forwards: "given", "parity", "spot", or "auto" for the first of these available.
     ``vendor`` are the columns of a vendor's file, where those of ``frame`` are canonical already.
-
-    Raises:
-        ColumnError: a needed column is missing or empty, two claim the same role, or a constant has a column already.
-        UsageError: a constant has no canonical name.
     """
     problems = [name for name in frame.columns if name in QUARANTINE]  # a quarantine file that was corrected
     frame = frame.drop(problems)

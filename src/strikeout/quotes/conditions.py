@@ -164,11 +164,7 @@ class Unmatched:
 
 
 def typed(where: str, columns: Mapping[str, Column]) -> str:
-    """Return the condition with dates as dates, ``/`` as a division, and other names of columns replaced.
-
-    Raises:
-        UsageError: a date that can be read in two ways or in none, or a number compared with a date.
-    """
+    """Return the condition with dates as dates, ``/`` as a division, and other names of columns replaced."""
     tokens = [_Token(str(found.lastgroup), found[0]) for found in _TOKEN.finditer(where)]
     words = [token for token in tokens if token.kind not in ("aside", "space")]
     _rename(words, columns)
@@ -274,9 +270,6 @@ def with_headers(where: str, names: Mapping[str, str], reasons: Mapping[str, str
     Args:
         names: the meaning of each header in SQL, and ``reasons`` why a header has none, as ``header_names`` finds them.
         known: names that have a meaning without the file, which come first.
-
-    Raises:
-        UsageError: a header that has no meaning here.
     """
     known = list(known)
     meaning, without = by_plain_header(names), by_plain_header(reasons)

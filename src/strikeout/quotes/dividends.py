@@ -99,11 +99,7 @@ class Dividends:
 
 @lru_cache(maxsize=4096)
 def cash_flows(text: str) -> CashFlows:
-    """Return the dividends that a label has.
-
-    Raises:
-        UsageError: the text is not such a label.
-    """
+    """Return the dividends that a label has."""
     model, _, rest = text.strip().partition(" ")
     cash, _, tail = rest.partition(TAIL)
     try:

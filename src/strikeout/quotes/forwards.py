@@ -281,11 +281,7 @@ def with_forwards(quotes: Quotes) -> tuple[Quotes, Forwards | None, Mask]:
 
 
 def refitted(quotes: Quotes, rows: Mask) -> Quotes:
-    """Return the quotes with the forwards of these rows, whole slices, refitted.
-
-    Raises:
-        RefusedError: what is left of a slice gives no forward any more.
-    """
+    """Return the quotes with the forwards of these rows, whole slices, refitted."""
     if not (rows & is_derived(quotes)).any():
         return quotes
     made, report = derived(quotes, rows=rows)

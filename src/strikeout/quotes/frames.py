@@ -18,9 +18,6 @@ def frame_from(columns: Mapping[str, NDArray[Any]], library: str) -> Any:
     Args:
         library: "polars", "pandas" or "pyarrow".
 
-    Raises:
-        UsageError: another library, or one that is not installed.
-
     >>> import numpy as np
     >>> frame_from({"strike": np.array([90.0, 110.0])}, "polars").shape
     (2, 1)

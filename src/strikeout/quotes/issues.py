@@ -354,11 +354,7 @@ class Screening:
         return Table(("code", "rule", "removed", "left", "flagged"), lines, numbers=(2, 3, 4), whole=(0,))
 
     def table(self, form: TextFormat = "text") -> str:
-        """Return the table as "text", "markdown", "latex" (booktabs) or "csv".
-
-        Raises:
-            UsageError: another format.
-        """
+        """Return the table as "text", "markdown", "latex" (booktabs) or "csv"."""
         return self.to_table().to_text(form)
 
 

@@ -34,11 +34,7 @@ class NameIndex:
 
     @staticmethod
     def of(names: Names) -> NameIndex:
-        """Return an index of these names.
-
-        Raises:
-            UsageError: a name is there twice.
-        """
+        """Return an index of these names."""
         prints = fingerprints(names)
         rows = np.argsort(prints)
         keys = prints[rows]
@@ -50,11 +46,7 @@ class NameIndex:
 
     @staticmethod
     def by_name(names: Names) -> NameIndex:
-        """Return an index sorted by the names themselves: slower to make, and never in doubt.
-
-        Raises:
-            UsageError: a name is there twice.
-        """
+        """Return an index sorted by the names themselves: slower to make, and never in doubt."""
         rows = np.argsort(names, kind="stable")
         ordered = names[rows]
         twins = np.flatnonzero(ordered[1:] == ordered[:-1])
@@ -85,11 +77,7 @@ class NameIndex:
         return found if len(set(found)) == len(found) else None
 
     def find(self, wanted: ArrayLike) -> Rows:
-        """Return the rows of these names, in ascending order.
-
-        Raises:
-            UnknownIdError: a name that is not there, or one given twice.
-        """
+        """Return the rows of these names, in ascending order."""
         asked = as_names([wanted] if isinstance(wanted, str) else wanted)
         if not asked.size:
             return np.empty(0, np.intp)
@@ -120,11 +108,7 @@ class NameIndex:
 
 
 def as_names(names: ArrayLike | Set[str]) -> Names:
-    """Return names as a one-dimensional text array.
-
-    Raises:
-        UsageError: they are not text, or one of them is empty.
-    """
+    """Return names as a one-dimensional text array."""
     array = np.asarray(list(names) if isinstance(names, Set) else names)
     if array.size == 0:
         return np.empty(0, "U1")

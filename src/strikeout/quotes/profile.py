@@ -230,11 +230,7 @@ def plain(name: str) -> str:
 
 @cache
 def shipped_profiles() -> Mapping[str, Profile]:
-    """Return the profiles of the package, by name.
-
-    Raises:
-        UsageError: one of them is broken, which a test of the package would have shown.
-    """
+    """Return the profiles of the package, by name."""
     folder = resources.files("strikeout.quotes") / "profiles"
     found = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".toml")), key=lambda entry: entry.name)
     profiles = (read_profile(entry.read_text(encoding="utf-8"), entry.name) for entry in found)
@@ -242,11 +238,7 @@ def shipped_profiles() -> Mapping[str, Profile]:
 
 
 def profile_of(wanted: str | PathLike[str]) -> Profile:
-    """Return the profile of this name, or in the TOML file at this path.
-
-    Raises:
-        UsageError: there is neither, or the file is not a profile.
-    """
+    """Return the profile of this name, or in the TOML file at this path."""
     shipped = shipped_profiles()
     if str(wanted) in shipped:
         return shipped[str(wanted)]
@@ -260,11 +252,7 @@ def profile_of(wanted: str | PathLike[str]) -> Profile:
 
 
 def read_profile(text: str, name: str) -> Profile:
-    """Return the profile in this TOML text.
-
-    Raises:
-        UsageError: it is not TOML, a key is unknown or holds what it cannot, or something needed is missing.
-    """
+    """Return the profile in this TOML text."""
     return _profile(toml_of(text, f"profile {name}"), name)
 
 
@@ -334,9 +322,6 @@ def match(header: Iterable[str], profiles: Mapping[str, Profile] | None = None) 
     """Return the profile whose columns this header has; None if there is none.
 
     Where one profile asks for all that another asks for and more, the first is meant.
-
-    Raises:
-        ColumnError: the header has the columns of several profiles, none of which asks for more than the others.
     """
     names = set(map(plain, header))
     fitting = [profile for profile in (profiles or shipped_profiles()).values() if not missing(profile, names)]

@@ -139,11 +139,7 @@ class Quotes:
         return len(self.observed)
 
     def __getitem__(self, rows: ArrayLike | slice) -> Quotes:
-        """Return the quotes of these rows (distinct numbers, a mask or a slice), in that order.
-
-        Raises:
-            UsageError: a row is asked for twice.
-        """
+        """Return the quotes of these rows (distinct numbers, a mask or a slice), in that order."""
         picked: Any = rows if isinstance(rows, slice) else np.asarray(rows, np.intp if np.size(rows) == 0 else None)
         if (
             isinstance(picked, np.ndarray)
@@ -358,10 +354,6 @@ def join(first: Quotes, second: Quotes) -> Quotes:
     A label that only one of them has is empty (or not-a-number) for the quotes of the other. Forwards that are derived
     are refitted to the quotes of both.
 
-    Raises:
-        UsageError: an id is in both, or they are not of the same kind: options, or the same features.
-        RefusedError: a slice gives no forward.
-
     >>> from strikeout import paper
     >>> book = paper.quotes("small")
     >>> len(join(book[:500], book[500:]))
@@ -380,11 +372,7 @@ def join(first: Quotes, second: Quotes) -> Quotes:
 
 
 def stacked(first: Quotes, second: Quotes) -> Quotes:
-    """Return the quotes of both books, whose ids differ, with the forwards they have.
-
-    Raises:
-        UsageError: they are not of the same kind: options, or the same features.
-    """
+    """Return the quotes of both books, whose ids differ, with the forwards they have."""
     names = dict.fromkeys([*first.labels, *second.labels])
     return Quotes._trusted(
         ids=np.concatenate([first.ids, second.ids]),

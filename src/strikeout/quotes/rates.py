@@ -45,9 +45,6 @@ class RateCurve:
 
         A file has a column of tenors (years, days or months) and one called rate, per year and as a decimal. With a
         column date, or as a mapping from dates to curves, there is one curve per quote date.
-
-        Raises:
-            UsageError: a file or column is missing, or a tenor or rate is not a number, repeated, or in percent.
         """
         if isinstance(source, (RateCurve, DatedCurves)):
             return source
@@ -96,11 +93,7 @@ class DatedCurves:
     name: str = "the curves given"
 
     def at(self, years: Floats, dates: Sequence[str | None] | None = None) -> Floats:
-        """Return the rate for each time to expiry and date; not-a-number before the first curve or without a date.
-
-        Raises:
-            UsageError: there are no dates.
-        """
+        """Return the rate for each time to expiry and date; not-a-number before the first curve or without a date."""
         if dates is None:
             raise UsageError(
                 f"rates: {self.name} has a curve per date, and the quotes have no quote_date. Give one curve, or "
@@ -117,11 +110,7 @@ class DatedCurves:
 
 
 def _by_date(curves: Mapping[str, Any], name: str) -> DatedCurves:
-    """Return curves by date, the dates in order.
-
-    Raises:
-        UsageError: a key is not a date, or a curve is none.
-    """
+    """Return curves by date, the dates in order."""
     found: dict[str, RateCurve] = {}
     for day, curve in curves.items():
         try:

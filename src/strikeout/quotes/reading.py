@@ -341,11 +341,7 @@ def inspect_quotes(
 def _split_curve(
     constants: Mapping[str, Any], rates: Any = None
 ) -> tuple[dict[str, float | str], RateCurve | DatedCurves | None]:
-    """Return the constants and the curve of rates, if the rate is one: its column is then a placeholder.
-
-    Raises:
-        UsageError: a curve that is none, or rates in two places.
-    """
+    """Return the constants and the curve of rates, if the rate is one: its column is then a placeholder."""
     if rates is not None and "rate" in constants:
         raise UsageError("rates and constants both give the rate. Leave one out.")
     constants = constants if rates is None else {**constants, "rate": rates}
@@ -431,12 +427,7 @@ def read_quotes(
 
 
 def accept(reading: Reading, *, max_reject: float = MAX_REJECT, quarantine: str | PathLike[str] | None = None) -> None:
-    """Write the rejected rows to ``quarantine``; raise RejectedError if too many cannot be read, or none is good.
-
-    Raises:
-        RejectedError: more than ``max_reject`` of the rows cannot be read, or none is good.
-        UsageError: ``max_reject`` is not a share, or the quarantine file cannot be written.
-    """
+    """Write the rejected rows to ``quarantine``; raise RejectedError if too many cannot be read, or none is good."""
     if not 0.0 <= max_reject <= 1.0:
         raise UsageError(f"max_reject is {max_reject}; it is a share of the rows, from 0 to 1.")
     if quarantine is not None and reading.rejected:

@@ -72,11 +72,6 @@ def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
         also: labels that none of these quotes has though others had: NULL of each, so that a condition which once could
             be asked always can.
 
-    Raises:
-        UsageError: the condition is empty or not SQL, names an unknown column, one that is both a label and a column of
-            every book, a date that can be read in two ways, asks for more than reading, or takes too long.
-        KeyboardInterrupt: Ctrl-C, within a few seconds.
-
     >>> from strikeout import paper
     >>> select(paper.quotes("small"), "date >= '2024-05-01' and strike = 90 and expiry_days < 40")[:2]
     array(['small-086-30-90', 'small-087-30-90'], dtype='<U16')

@@ -101,11 +101,7 @@ class Spill:
         self._folder = folder
 
     def put(self, table: pl.DataFrame) -> Place:
-        """Store a chunk.
-
-        Raises:
-            UsageError: the disk is full.
-        """
+        """Store a chunk."""
         page = BytesIO()
         table.write_ipc(page, compression="lz4")
         data = page.getbuffer()

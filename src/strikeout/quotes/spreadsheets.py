@@ -92,11 +92,7 @@ LONGEST_PLACE = 9  # letters or digits; the last cell of a sheet is XFD1048576
 
 
 def check_workbook(path: Path) -> None:
-    """Raise UnreadableFileError if sheets have more cells, or parts more bytes, than a file of this size can have.
-
-    Raises:
-        NOT_A_WORKBOOK: it is not a ZIP file, or a part of it is damaged.
-    """
+    """Raise UnreadableFileError if sheets have more cells, or parts more bytes, than a file of this size can have."""
     size = path.stat().st_size
     with ZipFile(path) as packed:
         parts = packed.infolist()

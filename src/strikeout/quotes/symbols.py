@@ -38,9 +38,6 @@ class Named:
 def parse_symbols(symbols: pl.Series, form: str) -> Named:
     """Return the parts of these names.
 
-    Raises:
-        KeyError: no such form.
-
     >>> parse_symbols(pl.Series(["SPXW  260821C05000000"]), "occ").strike.item()
     5000.0
     """

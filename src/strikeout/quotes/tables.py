@@ -61,11 +61,6 @@ def sheet_of(source: Any, is_header: IsHeader, *, size: int = 0) -> Sheet:
     Args:
         is_header: distinguishes the header from the lines above it.
         size: of a block: bytes of text, or rows of a Parquet file; as usual where 0.
-
-    Raises:
-        UnreadableFileError: no such file, an unknown ending, an empty or damaged file.
-        ColumnError: two columns of a frame share a name.
-        UsageError: the source is neither a path nor a frame.
     """
     if not isinstance(source, (str, PathLike)):
         return _frame_sheet(source)
@@ -310,11 +305,6 @@ def open_sheet(
         profile: the layout, by its name or as the path of a TOML file; by default the one whose columns are there.
         given: canonical columns the caller will add, which nothing in the profile may claim.
         size: of a block: bytes of text, or rows of a Parquet file; the default size if 0.
-
-    Raises:
-        UnreadableFileError: no such file, an unknown ending, an empty or damaged file.
-        ColumnError: two columns share a name, or those of the profile asked for are not there.
-        UsageError: the source is neither a path nor a frame, or there is no such profile.
     """
     forced = None if profile is None or str(profile) == CANONICAL else profile_of(profile)
     looks_right = is_header if forced is None else lambda cells: not missing(forced, set(map(plain, cells)))
@@ -322,12 +312,7 @@ def open_sheet(
 
 
 def opened(sheet: Sheet, asked: str | PathLike[str] | None, given: frozenset[str]) -> Opened:
-    """Return a sheet with the layout asked for, or the one its header shows.
-
-    Raises:
-        ColumnError: two columns share a name, or those of the profile asked for are not there.
-        UsageError: there is no such profile.
-    """
+    """Return a sheet with the layout asked for, or the one its header shows."""
     check_columns(sheet.name, len(sheet.header))
     _refuse_nameless(sheet)
     forced = None if asked is None or str(asked) == CANONICAL else profile_of(asked)
@@ -350,12 +335,7 @@ def opened(sheet: Sheet, asked: str | PathLike[str] | None, given: frozenset[str
 def understood(
     table: Table, constants: Mapping[str, float | str] | None = None, *, forwards: str = "auto", is_asked: bool = False
 ) -> tuple[pl.DataFrame, Layout]:
-    """Return how a table will be read; see ``columns.understand``. ``is_asked``: the layout was asked for by name.
-
-    Raises:
-        ColumnError: something is missing; where the layout was looked for and not found, with the nearest profiles.
-        UsageError: a constant has no canonical name.
-    """
+    """Return how a table will be read; see ``columns.understand``. ``is_asked``: the layout was asked for by name."""
     try:
         return understand(table.frame, constants, forwards=forwards, vendor=table.columns)
     except ColumnError as error:

@@ -90,11 +90,7 @@ class Block:
 
 
 def dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> CsvDialect:
-    """Return how this file is dressed. The header is the first line that ``is_header``, or line 1 if none is.
-
-    Raises:
-        UnreadableFileError: the file is empty or damaged, or no text.
-    """
+    """Return how this file is dressed. The header is the first line that ``is_header``, or line 1 if none is."""
     try:
         return _dialect_with(path, "", is_header)
     except UnicodeDecodeError:
@@ -102,11 +98,7 @@ def dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> CsvDialect
 
 
 def western_dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> CsvDialect:
-    """Return how the file is dressed if its bytes are letters of Western Europe: what text that is not UTF-8 mostly is.
-
-    Raises:
-        UnreadableFileError: some bytes are not such letters either.
-    """
+    """Return how the file is dressed if its bytes are letters of Western Europe: what text that is not UTF-8 mostly is."""
     try:
         return _dialect_with(path, "cp1252", is_header)
     except UnicodeDecodeError as error:
@@ -116,12 +108,7 @@ def western_dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> Cs
 
 
 def blocks_of(path: Path, dialect: CsvDialect, *, progress: Progress | None = None, size: int = 0) -> Iterator[Block]:
-    """Yield the rows of the file, some at a time (``size`` bytes of text, by default BLOCK), in the order of the file.
-
-    Raises:
-        UnreadableFileError: the file is damaged, its quotation marks do not match, or its decimal signs are mixed.
-        UnicodeDecodeError: the text is not in the encoding of the dialect.
-    """
+    """Yield the rows of the file, some at a time (``size`` bytes of text, by default BLOCK), in the order of the file."""
     lines = dialect.lines
     skip = lines
     for block in _texts(path, dialect.encoding, progress=progress, size=size or BLOCK):
@@ -283,11 +270,7 @@ def _texts(path: Path, encoding: str, *, size: int, progress: Progress | None = 
 
 
 def _in_rows(name: str, text: bytes, columns: int) -> Iterator[bytes]:
-    """Yield the text in chunks of at most ROWS rows; nothing if it is empty.
-
-    Raises:
-        UnreadableFileError: a row is too long, or most have far fewer fields than the header.
-    """
+    """Yield the text in chunks of at most ROWS rows; nothing if it is empty."""
     count = text.count(b"\n")
     if count <= ROWS and count * columns <= FEW_CELLS:
         if text:

@@ -13,11 +13,7 @@ SHOWN = 100  # characters of a value in a sentence
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """Return the table in this file; ``what`` begins the sentence if there is none.
-
-    Raises:
-        UsageError: the file cannot be read, is too long, or is not TOML.
-    """
+    """Return the table in this file; ``what`` begins the sentence if there is none."""
     try:
         with path.open("rb") as file:
             data = file.read(LONGEST + 1)
@@ -33,11 +29,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
 
 def toml_of(text: str, what: str) -> dict[str, Any]:
-    """Return the table in this text.
-
-    Raises:
-        UsageError: it is not TOML.
-    """
+    """Return the table in this text."""
     try:
         return tomllib.loads(text)
     except RecursionError as error:

@@ -21,11 +21,7 @@ from strikeout.quotes.texts import is_unicode
 
 
 def replace_file(path: str | os.PathLike[str], write: Callable[[Path], object]) -> Path:
-    """Let ``write`` fill a temporary file beside ``path``, then move it there in one step.
-
-    Raises:
-        UsageError: the folder does not exist or cannot be written to, or the name is not UTF-8 text.
-    """
+    """Let ``write`` fill a temporary file beside ``path``, then move it there in one step."""
     target = Path(path)
     if not is_unicode(str(target)):
         raise UsageError(f"{target}: its name is not UTF-8 text. Give it another name.", path=str(target))
@@ -73,11 +69,7 @@ def write_quotes(quotes: Quotes, path: str | PathLike[str]) -> Path:
 
 
 def frame_of(quotes: Quotes) -> pl.DataFrame:
-    """Return the book in the canonical columns.
-
-    Raises:
-        UsageError: a label has the name of a canonical column and would be read back as something else.
-    """
+    """Return the book in the canonical columns."""
     contracts = quotes.contracts
     columns = {
         "id": pl.Series(quotes.ids.tolist(), dtype=pl.String),
@@ -139,11 +131,7 @@ def _as_found(table: Table, issues: pl.DataFrame) -> pl.DataFrame:
 
 
 def write_parts(preamble: Sequence[str], parts: Iterable[pl.DataFrame], path: str | PathLike[str]) -> Path:
-    """Write rejected rows that come in parts, whole or not at all. ``preamble`` stands above the vendor's header.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
+    """Write rejected rows that come in parts, whole or not at all. ``preamble`` stands above the vendor's header."""
 
     def write(target: Path) -> None:
         with target.open("wb") as file:

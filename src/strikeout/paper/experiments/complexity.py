@@ -91,9 +91,6 @@ def growths(*, sizes: Sequence[int], repeats: int, seed: int) -> list[Growth]:
 
     Args:
         sizes: of the books our pass and the downdates are timed on; the paper's loop takes a few quotes of them.
-
-    Raises:
-        UsageError: fewer than three sizes.
     """
     model, theta = Heston(), np.array(list(TRUTH.values()))
     books = {size: random_quotes(size, seed=seed) for size in sizes}

@@ -81,9 +81,6 @@ def computed_back(
     Args:
         count: how many were erased, 1 or 2.
         through: "moments" for the optimum of the moments of the quotes.
-
-    Raises:
-        ParameterError: the parameters are not a point of the model.
     """
     theta = _in_order(model, parameters)
     price, J = model.linearize(theta, retained.contracts)
@@ -158,11 +155,7 @@ def _pair(v: Floats, u: Floats) -> list[tuple[int, float]]:
 
 
 def computed_back_of_panel(model: Model, shared: Mapping[str, float], latent: str, retained: Quotes) -> Guess:
-    """Return an erased quote, from the shared parameters of a panel by date; the latent path is not needed.
-
-    Raises:
-        ParameterError: the shared parameters are not a point of the model.
-    """
+    """Return an erased quote, from the shared parameters of a panel by date; the latent path is not needed."""
     names = list(model.parameters.names)
     own, others = names.index(latent), [i for i, name in enumerate(names) if name != latent]
 
@@ -303,11 +296,7 @@ class Rebuilt:
 
 
 def rebuilt(calibration: Calibration, rows: Sequence[int]) -> list[Rebuilt]:
-    """Return these quotes rebuilt from nothing but the calibrated parameters, an interest rate, and their ``(u, psi)``.
-
-    Raises:
-        ParameterError: the parameters are not a point of the model.
-    """
+    """Return these quotes rebuilt from nothing but the calibrated parameters, an interest rate, and their ``(u, psi)``."""
     quotes, model = calibration.quotes, calibration.model
     theta = np.array(list(calibration.parameters.values()))
     price, J = model.linearize(theta, quotes.contracts)
@@ -325,9 +314,6 @@ def rebuild(model: Model, theta: Floats, *, psi: Floats, u: Floats) -> tuple[flo
     """Return forward, strike, expiry and observed price of a call from its cached statistics.
 
     Not-a-number if no start leads to them.
-
-    Raises:
-        ParameterError: theta is not a point of the model.
     """
     sensitivities = psi[:, -1] / sqrt(psi[-1, -1])
     residual = float(u[-1] / sensitivities[-1])

@@ -60,9 +60,6 @@ def relinearizing(
     """Measure one curve per noise. The paper's small-residual regime is a noise of zero, where the slope is two.
 
     With noise the score's first-order term ``C1 ||r|| ||d||`` takes over as the step shrinks, and the slope is one.
-
-    Raises:
-        RefusedError, UsageError: as ``calibrate``, of the quotes.
     """
     truth = model.parameters.vector(TRUTH)
     errors = np.random.default_rng(seed).standard_normal(len(book))
@@ -183,12 +180,7 @@ class Condition:
 
 
 def conditions(calibration: Calibration, *, counts: Sequence[int], runs: int, seed: int) -> Iterator[Condition]:
-    """Return every bound, in plain and in scaled parameters, at every number of forgotten quotes.
-
-    Raises:
-        UsageError: the curvature before is singular.
-        RefusedError: a quote cannot be counted exactly.
-    """
+    """Return every bound, in plain and in scaled parameters, at every number of forgotten quotes."""
     rng = np.random.default_rng(seed)
     footprints = footprints_of(calibration.quotes, calibration.model, calibration.parameters)
     whole = footprints.total()
@@ -273,11 +265,7 @@ class Pull:
 
 
 def pulls(calibration: Calibration, *, wrong_by: Sequence[float]) -> list[Pull]:
-    """Return one quote of a clean book made wrong by more and more, and struck out.
-
-    Raises:
-        UsageError: the curvature is singular.
-    """
+    """Return one quote of a clean book made wrong by more and more, and struck out."""
     quotes, model, noise = calibration.quotes, calibration.model, calibration.rmse
     theta = list(calibration.parameters.values())
     row = len(quotes) // 2

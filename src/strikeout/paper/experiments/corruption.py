@@ -92,11 +92,7 @@ def feeds(book: Quotes, *, seed: int) -> Iterator[Feed]:
 
 
 def purged(feed: Feed) -> Purged:
-    """Return the bad quotes of a feed struck out in every way, beside a cold refit of the retained quotes.
-
-    Raises:
-        RefusedError: the retained quotes do not determine the parameters.
-    """
+    """Return the bad quotes of a feed struck out in every way, beside a cold refit of the retained quotes."""
     model = Heston()
     ids = feed.quotes.ids[feed.bad]
     before = calibrate(feed.quotes, model)
@@ -489,11 +485,7 @@ class Dependence:
 
 
 def dependence(book: Quotes, *, alterations: Sequence[float], days: int) -> list[Dependence]:
-    """Return a block of days altered by each share, and struck out.
-
-    Raises:
-        RefusedError: the retained quotes do not determine the parameters.
-    """
+    """Return a block of days altered by each share, and struck out."""
     model = Heston()
     bad = block(book, days)
     ids = book.ids[bad]
@@ -526,11 +518,7 @@ class Relinearized:
 
 
 def relinearized(book: Quotes, *, alterations: Sequence[float], days: int, shard_days: int = 10) -> list[Relinearized]:
-    """Strike out, then relinearize once, the touched shards alone or all retained quotes.
-
-    Raises:
-        RefusedError: the retained quotes do not determine the parameters.
-    """
+    """Strike out, then relinearize once, the touched shards alone or all retained quotes."""
     model = Heston()
     bad = block(book, days)
     ids = book.ids[bad]

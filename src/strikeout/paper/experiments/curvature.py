@@ -266,11 +266,7 @@ def strike_outs(book: Quotes, *, seed: int) -> Iterator[tuple[str, Feed]]:
 
 
 def tried(book: Quotes, *, name: str, seed: int) -> Iterator[Tried]:
-    """Return every way on every strike-out of a book; those whose refit does not converge are left out.
-
-    Raises:
-        RefusedError: a quote lacks what is needed.
-    """
+    """Return every way on every strike-out of a book; those whose refit does not converge are left out."""
     model = Heston()
     for group, feed in strike_outs(book, seed=seed):
         ids = feed.quotes.ids[feed.bad]

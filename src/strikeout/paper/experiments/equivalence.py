@@ -55,11 +55,7 @@ class Exactness:
 
 
 def exactness(calibration: Calibration, *, fractions: Sequence[float], seed: int) -> Iterator[Exactness]:
-    """Return every sharding at every fraction, quotes drawn at random.
-
-    Raises:
-        RefusedError: a quote cannot be counted exactly.
-    """
+    """Return every sharding at every fraction, quotes drawn at random."""
     rng = np.random.default_rng(seed)
     quotes = calibration.quotes
     for name, cuts in CUTS.items():
@@ -70,12 +66,7 @@ def exactness(calibration: Calibration, *, fractions: Sequence[float], seed: int
 
 
 def struck(calibration: Calibration, ids: NDArray[np.str_], *, shards: Shards, cut: str = "") -> Exactness:
-    """Return one strike-out by subtraction, by shards and by a rebuild, compared bit for bit.
-
-    Raises:
-        UnknownIdError: an id that no quote has, or one given twice.
-        RefusedError: a quote cannot be counted exactly.
-    """
+    """Return one strike-out by subtraction, by shards and by a rebuild, compared bit for bit."""
     footprints = calibration.footprints
     steps = [
         downdate(footprints, ids),

@@ -57,12 +57,7 @@ class Left:
 
 
 def removals(calibration: Calibration, *, fractions: Sequence[float], runs: int, seed: int) -> Iterator[Left]:
-    """Return random removals of every fraction, at the calibrated parameters.
-
-    Raises:
-        UsageError: the curvature of the whole book is singular.
-        RefusedError: a quote cannot be counted exactly.
-    """
+    """Return random removals of every fraction, at the calibrated parameters."""
     rng = np.random.default_rng(seed)
     footprints = footprints_of(calibration.quotes, calibration.model, calibration.parameters)
     before = footprints.total().system()
@@ -110,11 +105,7 @@ class Kept:
 
 
 def single_maturities(calibration: Calibration) -> list[Kept]:
-    """Return every maturity of the book kept alone.
-
-    Raises:
-        RefusedError: a quote cannot be counted exactly.
-    """
+    """Return every maturity of the book kept alone."""
     quotes, out = calibration.quotes, []
     term = quotes.labels["expiry_days"]
     for days in np.unique(term).tolist():
@@ -217,11 +208,7 @@ def run(scale: Scale, progress: Progress) -> Finding:
 
 
 def attack(kind: Kind, folder: Path, *, seed: int, reason: str | None) -> Attack:
-    """Erase random quotes from a random book, and try to compute them back from the file.
-
-    Raises:
-        RefusedError: what is left gives no calibration.
-    """
+    """Erase random quotes from a random book, and try to compute them back from the file."""
     path = folder / f"{kind.name}-{seed}-{reason}.book"
     gone = erased(path, kind, seed=seed, reason=reason)
     return attacked(path, kind, gone, seed=seed, reason=reason or "")

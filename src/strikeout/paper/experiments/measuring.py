@@ -86,9 +86,6 @@ class Slope:
 def slope_of(x: ArrayLike, y: ArrayLike) -> Slope:
     """Return the least-squares slope of ``ln y`` against ``ln x``.
 
-    Raises:
-        UsageError: fewer than three points, all at one x, or a number that is not above zero.
-
     >>> round(slope_of([1.0, 2.0, 4.0], [3.0, 12.0, 48.0]).value, 9)
     2.0
     """

@@ -95,11 +95,7 @@ class Table:
     is_shown: bool = True
 
     def column(self, name: str) -> list[Value]:
-        """Return the values of one column.
-
-        Raises:
-            ValueError: no column has this name.
-        """
+        """Return the values of one column."""
         place = [column.name for column in self.columns].index(name)
         return [row[place] for row in self.rows]
 
@@ -151,11 +147,7 @@ SECTIONS = (
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:
-    """Return these sections in the order of the report; all if none is named.
-
-    Raises:
-        UsageError: there is no such section.
-    """
+    """Return these sections in the order of the report; all if none is named."""
     unknown = [name for name in names if name not in SECTIONS]
     if unknown:
         raise UsageError(f"The paper has no section {', '.join(unknown)}. The sections are {', '.join(SECTIONS)}.")
@@ -163,22 +155,14 @@ def chosen(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def section_of(name: str) -> Section:
-    """Return what a section asks.
-
-    Raises:
-        UsageError: there is no such section.
-    """
+    """Return what a section asks."""
     (name,) = chosen([name])
     section: Section = import_module(f"strikeout.paper.experiments.{name}").SECTION
     return section
 
 
 def find(name: str, scale: Scale, *, progress: Progress | None = None) -> Finding:
-    """Run one section. The same scale gives the same numbers; only times differ.
-
-    Raises:
-        UsageError: there is no such section.
-    """
+    """Run one section. The same scale gives the same numbers; only times differ."""
     (name,) = chosen([name])
     run: Callable[[Scale, Progress], Finding] = import_module(f"strikeout.paper.experiments.{name}").run
     return run(scale, progress or silent)
@@ -223,11 +207,7 @@ body { max-width: 58rem; }
 
 
 def write_report(chapters: Sequence[Chapter], out: str | PathLike[str], *, scale: Scale) -> Path:
-    """Write report.html, figures/ and numbers/ below ``out``, and gives back where the page is.
-
-    Raises:
-        UsageError: ``out`` is a file, or cannot be written to.
-    """
+    """Write report.html, figures/ and numbers/ below ``out``, and gives back where the page is."""
     from strikeout.plots.style import to_bytes
 
     there = room_for(out)
@@ -252,11 +232,7 @@ def write_report(chapters: Sequence[Chapter], out: str | PathLike[str], *, scale
 
 
 def room_for(out: str | PathLike[str]) -> Path:
-    """Make the folders of a report; to be asked before minutes of work.
-
-    Raises:
-        UsageError: ``out`` is a file, or cannot be written to.
-    """
+    """Make the folders of a report; to be asked before minutes of work."""
     there = Path(out)
     try:
         for folder in ("figures", "numbers"):

@@ -191,12 +191,7 @@ def _periods(book: Quotes) -> NDArray[np.str_]:
 
 
 def shard_influences(calibration: Calibration) -> Iterator[ShardInfluence]:
-    """Return every shard of every cut left out on its own, each confirmed by a refit.
-
-    Raises:
-        UsageError: the quotes lack a label; take them from ``sourced``.
-        RefusedError: the quotes do not determine the parameters.
-    """
+    """Return every shard of every cut left out on its own, each confirmed by a refit."""
     names = list(calibration.parameters)
     errors = np.array([calibration.standard_errors[name] for name in names])
     for cut in CUTS:

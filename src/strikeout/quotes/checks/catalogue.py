@@ -404,9 +404,6 @@ class Checks:
         ``all`` is every rule that can be turned off. ``{"preset": "desk"}``, or "desk" alone, is a set of rules of
         ``catalogue.PRESETS``; other codes in the mapping change it.
 
-        Raises:
-            UsageError: a code that is unknown or fixed, or another value.
-
         >>> Checks.of({"Q208": "0.3,reject", "Q213": "off"}).limit("Q208")
         0.3
         """

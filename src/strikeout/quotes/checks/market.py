@@ -61,9 +61,6 @@ def check_market(
             is_call, expiry_years, forward, discount, observed, and what else is known under its canonical name.
         numbering: what a row number is: "line" or "row".
         places: the names canonical columns have in the table.
-
-    Raises:
-        Nothing: a rule whose columns are not there is not run.
     """
     chosen = checks or Checks()
     frame, numbers = with_slices(frame), _numbers(frame)
