@@ -16,8 +16,8 @@ import polars as pl
 from benchmarks.rows import Result, Row
 from strikeout.kernels import black
 from strikeout.quotes.checks.catalogue import RULES
-from strikeout.quotes.checks.frames import with_slices
 from strikeout.quotes.checks.market import CHECKED, check_market
+from strikeout.quotes.checks.rows import with_slices
 
 MILLION, QUICK = 1_000_000, 40_000
 DAYS, STRIKES = 10, 200

@@ -1,4 +1,4 @@
-"""Tables: rows below headings, written as text, CSV, LaTeX, Markdown or records."""
+"""Tables: rows below headings, written as text, CSV, LaTeX, Markdown or records; columns as frames of a library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
 from math import isfinite
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
+
+from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
 from strikeout.text import printable
@@ -19,6 +21,8 @@ LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
 }  # fmt: skip
+
+Library = Literal["polars", "pandas", "pyarrow"]
 
 
 class Number(NamedTuple):
@@ -182,3 +186,26 @@ def plain(value: Any) -> Any:
     if isinstance(value, (Sequence, set, frozenset)):
         return [plain(held) for held in islice(value, MOST_LISTED)]
     return str(value)
+
+
+def frame_from(columns: Mapping[str, NDArray[Any]], library: str) -> Any:
+    """Return a frame of these columns.
+
+    Args:
+        library: "polars", "pandas" or "pyarrow".
+
+    >>> import numpy as np
+    >>> frame_from({"strike": np.array([90.0, 110.0])}, "polars").shape
+    (2, 1)
+    """
+    import narwhals as nw
+
+    if library not in get_args(Library):
+        raise UsageError(
+            f"library {library!r}: not a library of frames. Use one of {', '.join(get_args(Library))}.", library=library
+        )
+    plain = {name: x.astype(str).tolist() if x.dtype.kind in "OUTM" else x for name, x in columns.items()}
+    try:
+        return nw.to_native(nw.from_dict(plain, backend=library))  # type: ignore[arg-type]
+    except (ImportError, ModuleNotFoundError) as error:
+        raise UsageError(f"library {library!r}: not installed. Install it, or use polars.", library=library) from error

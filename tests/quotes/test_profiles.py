@@ -117,6 +117,8 @@ FILES = {
     ),
 }
 
+SHIPPED = sorted((Path(profile_of.__code__.co_filename).parent / "profiles").glob("*.toml"))
+
 
 def reading_of(folder: Path, name: str, **options: object) -> Reading:
     text, constants = FILES[name]
@@ -149,6 +151,12 @@ def test_the_documented_header_of_a_profile_is_known_as_that_profile_and_no_othe
     assert match(profile.header) is profile
     assert profile.documented
     assert set(profile.columns) <= {*ALIASES, "symbol"}
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_shipped_profile_passes_the_checks_of_a_users_own(path: Path) -> None:
+    profile = read_profile(path.read_text(encoding="utf-8"), path.name)
+    assert profile == shipped_profiles()[profile.name]
 
 
 def test_sentinels_are_nothing_and_what_they_stood_for_is_missing(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from datetime import date
 import polars as pl
 import pytest
 
-from strikeout.quotes.symbols import FORMS, parse_symbols
+from strikeout.quotes.profile import FORMS, parse_symbols
 
 # Each name is of the vendor's own documentation or files; the parts are read off it by eye.
 NAMES = [

@@ -18,11 +18,10 @@ from strikeout.calibration.calibrate import fit
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import RefusedError
 from strikeout.quotes.forwards import as_given
-from strikeout.quotes.frames import frame_from
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.selection import nothing_matches, select
 from strikeout.statistics.weights import weights_of
-from strikeout.tables import Cell, Table, number
+from strikeout.tables import Cell, Table, frame_from, number
 from strikeout.text import as_lines, many
 
 Named = tuple[str, Snapshot]  # a book and the name it is shown under

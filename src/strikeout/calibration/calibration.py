@@ -265,7 +265,7 @@ class Calibration:
             UsageError: another library, or the calibration was made from moments and holds no quotes.
         """
         from strikeout.calibration.fit_errors import quote_fits
-        from strikeout.quotes.frames import frame_from
+        from strikeout.tables import frame_from
 
         return frame_from(quote_fits(self), library)
 

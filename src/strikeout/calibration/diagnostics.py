@@ -163,7 +163,7 @@ class Diagnostics:
         Raises:
             UsageError: another library than "polars", "pandas" or "pyarrow".
         """
-        from strikeout.quotes.frames import frame_from
+        from strikeout.tables import frame_from
 
         columns = {"id": np.asarray(self.ids), "leverage": self.leverage}
         return frame_from({**columns, "studentized": self.studentized, "residual": self.residual}, library)

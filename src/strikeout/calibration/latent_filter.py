@@ -180,7 +180,7 @@ class VariancePath:
         Raises:
             UsageError: another library.
         """
-        from strikeout.quotes.frames import frame_from
+        from strikeout.tables import frame_from
 
         return frame_from(self.columns(), library)
 

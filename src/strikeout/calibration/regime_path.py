@@ -91,7 +91,7 @@ class RegimePath:
         Raises:
             UsageError: another library.
         """
-        from strikeout.quotes.frames import frame_from
+        from strikeout.tables import frame_from
 
         return frame_from(self.columns(), library)
 

@@ -78,7 +78,7 @@ def draw_influence(
 
 
 def draw_residuals(calibration: Calibration, *, view: View = WHOLE) -> Drawing:
-    """Return a map of the mean residual, observed - model, by moneyness and expiry, in spreads (RMSE without spreads)."""
+    """Return a map of the mean residual, observed - model, by moneyness and expiry, in spreads or in RMSE."""
     found = residual_map(calibration, view=view)
     shading = _by_sign(found.mean, "observed - model", found.unit, strongest=found.strongest)
     rows: list[list[Cell]] = [

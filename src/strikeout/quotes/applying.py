@@ -18,8 +18,7 @@ import numpy as np
 import polars as pl
 
 from strikeout.quotes.columns import NUMBERS, as_text, quotient
-from strikeout.quotes.profile import CLOCKS, Origin, Profile, plain
-from strikeout.quotes.symbols import parse_symbols
+from strikeout.quotes.profile import CLOCKS, Origin, Profile, parse_symbols, plain
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::\d{2})?\s*([AaPp])?\.?[Mm]?")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")

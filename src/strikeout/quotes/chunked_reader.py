@@ -27,7 +27,7 @@ from strikeout.quotes.limits import check_bad
 from strikeout.quotes.rates import DatedCurves, RateCurve
 from strikeout.quotes.row_values import VALUES, Rows, clock_of, read_rows
 from strikeout.quotes.rules import Rules
-from strikeout.quotes.spill import ChunkStore, Place
+from strikeout.quotes.spill import Place, Spill
 from strikeout.quotes.tables import Opened, Table, open_sheet, opened, understood
 from strikeout.quotes.text_files import Progress
 from strikeout.text import Argument
@@ -155,7 +155,7 @@ class Chunks:
     log: IssueLog
     fingerprints: Words
     places: tuple[Place, ...]
-    store: ChunkStore
+    store: Spill
     columns: Mapping[str, pl.DataType]  # of all chunks; one without an American row lacks their label
 
     def rows(self) -> Iterator[pl.DataFrame]:
@@ -179,7 +179,7 @@ class Chunks:
 
 
 def read_chunks(
-    source: Any, how: ReadOptions, *, store: ChunkStore, progress: Progress | None = None, size: int = 0
+    source: Any, how: ReadOptions, *, store: Spill, progress: Progress | None = None, size: int = 0
 ) -> Chunks:
     """Read a source once; again only if a later chunk changes how the first is understood.
 
@@ -195,7 +195,7 @@ def read_chunks(
         store.clear()
 
 
-def _read_once(plan: Plan, how: ReadOptions, store: ChunkStore, progress: Progress | None) -> Chunks | Plan:
+def _read_once(plan: Plan, how: ReadOptions, store: Spill, progress: Progress | None) -> Chunks | Plan:
     """Read every chunk; return a better plan if one of them shows that this one is wrong."""
     try:
         return _Pass(plan, how, store).run(progress)
@@ -209,7 +209,7 @@ def _read_once(plan: Plan, how: ReadOptions, store: ChunkStore, progress: Progre
 class _Pass:
     """One pass over the chunks of a source."""
 
-    def __init__(self, plan: Plan, how: ReadOptions, store: ChunkStore) -> None:
+    def __init__(self, plan: Plan, how: ReadOptions, store: Spill) -> None:
         self._plan, self._how, self._store = plan, how, store
         self._log = IssueLog(store)
         self._places: list[Place] = []
@@ -301,7 +301,7 @@ def _layout_of(
 
 
 def _paired_across(
-    plan: Plan, sample: SchemaSample, how: ReadOptions, table: Table, store: ChunkStore, count: int
+    plan: Plan, sample: SchemaSample, how: ReadOptions, table: Table, store: Spill, count: int
 ) -> SchemaSample:
     """Return the sample with rows of a slice whose pairs are spread over chunks."""
 
@@ -330,7 +330,7 @@ def _pair_places(seen: Table, how: ReadOptions) -> Mapping[str, str] | None:
 
 
 def pairs_across(
-    frames: Callable[[], Iterable[pl.DataFrame]], places: Mapping[str, str], *, store: ChunkStore, count: int
+    frames: Callable[[], Iterable[pl.DataFrame]], places: Mapping[str, str], *, store: Spill, count: int
 ) -> pl.DataFrame | None:
     """Return rows of a slice with calls and puts at enough strikes for a parity line; None if no slice has them.
 

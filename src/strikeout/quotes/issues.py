@@ -14,7 +14,7 @@ from strikeout.quotes.checks.catalogue import RULES
 from strikeout.tables import Cell, Table, TextFormat, number
 
 if TYPE_CHECKING:
-    from strikeout.quotes.spill import ChunkStore, Place
+    from strikeout.quotes.spill import Place, Spill
 
 # Codes are stable; docs/reference/row-codes.md explains each.
 CODES: Mapping[str, str] = {code: rule.name for code, rule in RULES.items()}
@@ -189,7 +189,7 @@ class IssueLog:
     ORDER = sorted(RULES)
     KEPT = 255  # no rule removed the row; any other value is a place in ORDER
 
-    def __init__(self, store: ChunkStore) -> None:
+    def __init__(self, store: Spill) -> None:
         self._store = store
         self._places: list[list[Place]] = []
         self._begins: list[int] = []

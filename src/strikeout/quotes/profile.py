@@ -6,6 +6,7 @@ Every key is checked before anything is read by it, so that a wrong one has a re
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
@@ -21,7 +22,6 @@ import polars as pl
 
 from strikeout.errors import ColumnError, UsageError
 from strikeout.quotes.clock import Clock
-from strikeout.quotes.symbols import FORMS
 from strikeout.quotes.toml_files import read_toml, shown, toml_of
 
 CLOCKS = {"epoch-s": 10**9, "epoch-ms": 10**6, "epoch-us": 10**3, "epoch-ns": 1}  # nanoseconds a unit
@@ -94,7 +94,7 @@ PROFILE: Mapping[str, Shape] = {
     "columns": TABLE,
     "calls": TABLE,
     "puts": TABLE,
-    "constants": (_table(_is_value), "a table of texts and numbers"),
+    "constants": (_table(lambda x: _is_value(x) or isinstance(x, date)), "a table of texts and numbers"),
     "by_class": (
         _table(_table(lambda value: _is_text(value) or _are(_is_text)(value))),
         'a table of tables such as { E = ["SPX"], otherwise = "A" }',
@@ -230,10 +230,10 @@ def plain(name: str) -> str:
 
 @cache
 def shipped_profiles() -> Mapping[str, Profile]:
-    """Return the profiles of the package, by name."""
+    """Return the profiles of the package, by name; tests check their keys."""
     folder = resources.files("strikeout.quotes") / "profiles"
     found = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".toml")), key=lambda entry: entry.name)
-    profiles = (read_profile(entry.read_text(encoding="utf-8"), entry.name) for entry in found)
+    profiles = (_profile(tomllib.loads(entry.read_text(encoding="utf-8"))) for entry in found)
     return MappingProxyType({profile.name: profile for profile in profiles})
 
 
@@ -248,20 +248,46 @@ def profile_of(wanted: str | PathLike[str]) -> Profile:
             f"profile {str(wanted)!r} is none of {', '.join(shipped)}, nor a .toml file.",
             profile=str(wanted),
         )
-    return _profile(read_toml(path, f"profile {path}"), path.name)
+    return _profile(_checked(read_toml(path, f"profile {path}"), path.name))
 
 
 def read_profile(text: str, name: str) -> Profile:
     """Return the profile in this TOML text."""
-    return _profile(toml_of(text, f"profile {name}"), name)
+    return _profile(_checked(toml_of(text, f"profile {name}"), name))
 
 
-def _profile(content: Mapping[str, Any], name: str) -> Profile:
+def _profile(content: Mapping[str, Any]) -> Profile:
+    rest = {key: content[key] for key in ("by_class", "coin", "preamble", "time") if key in content}
+    rest |= {
+        table: {role: _origin({"column": given} if isinstance(given, str) else given) for role, given in roles.items()}
+        for table, roles in content.items()
+        if table in ("columns", "calls", "puts")
+    }
+    # TOML has dates, and our columns hold them as text.
+    fixed = {key: str(x) if isinstance(x, date) else x for key, x in content.get("constants", {}).items()}
+    return Profile(
+        name=content["name"], title=content.get("title", content["name"]), documented=content.get("documented", ""),
+        header=tuple(content.get("header", ())), labels=tuple(content.get("labels", ())),
+        symbol=content.get("symbol", ""), constants=fixed, **rest,
+    )  # fmt: skip
+
+
+def _origin(given: Mapping[str, Any]) -> Origin:
+    column = given["column"]
+    made = {
+        **given,
+        "column": (column,) if isinstance(column, str) else tuple(column),
+        "divide": float(given.get("divide", 1.0)),
+        "sentinels": tuple(map(float, given.get("sentinels", ()))),
+        "unless": tuple(given.get("unless", ())),
+    }
+    return Origin(**made)
+
+
+def _checked(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the content of a profile; raise UsageError if a key is unknown, missing or holds what it cannot."""
     from strikeout.quotes.columns import ALIASES
 
-    if isinstance(content.get("constants"), Mapping):  # TOML has dates, and our columns hold them as text
-        dated = {key: str(value) if isinstance(value, date) else value for key, value in content["constants"].items()}
-        content = {**content, "constants": dated}
     check_shapes(name, content, PROFILE)
     check_shapes(f"{name}, coin", content.get("coin", {}), COIN)
     check_shapes(f"{name}, preamble", content.get("preamble", {}), PREAMBLE)
@@ -272,39 +298,20 @@ def _profile(content: Mapping[str, Any], name: str) -> Profile:
         raise UsageError(f"profile {name}: symbol is {content['symbol']!r}; the forms are {', '.join(FORMS)}.")
     if ("calls" in content) != ("puts" in content):
         raise UsageError(f"profile {name}: calls and puts go together: wide rows hold both.", profile=name)
-    origins = {
-        table: {role: _origin(name, role, given) for role, given in content.get(table, {}).items()}
-        for table in ("columns", "calls", "puts")
-    }
-    for table, roles in origins.items():
-        _known(f"{name}, {table}", roles, [*ALIASES, "symbol"], "canonical columns")
-    _known(f"{name}, constants", content.get("constants", {}), list(ALIASES), "canonical columns")
-    _known(f"{name}, by_class", content.get("by_class", {}), list(ALIASES), "canonical columns")
+    for table in ("columns", "calls", "puts"):
+        for role, given in content.get(table, {}).items():
+            if isinstance(given, str):
+                continue
+            check_shapes(f"{name}, {role}", given, ORIGIN)
+            if "column" not in given:
+                raise UsageError(
+                    f"profile {name}, {role}: column is missing: the name the vendor gives it.", profile=name
+                )
+    for table in ("columns", "calls", "puts", "constants", "by_class"):
+        more = ["symbol"] if table in ("columns", "calls", "puts") else []
+        _known(f"{name}, {table}", content.get(table, {}), [*ALIASES, *more], "canonical columns")
     Clock.of(content.get("time", {}))  # refuses an invalid clock
-    tables = ("constants", "by_class", "coin", "preamble", "time")
-    rest: dict[str, Any] = {**origins, **{key: content[key] for key in tables if key in content}}
-    return Profile(
-        name=content["name"], title=content.get("title", content["name"]), documented=content.get("documented", ""),
-        header=tuple(content.get("header", ())), labels=tuple(content.get("labels", ())),
-        symbol=content.get("symbol", ""), **rest,
-    )  # fmt: skip
-
-
-def _origin(name: str, role: str, given: Any) -> Origin:
-    if isinstance(given, str):
-        return Origin((given,))
-    check_shapes(f"{name}, {role}", given, ORIGIN)
-    if "column" not in given:
-        raise UsageError(f"profile {name}, {role}: column is missing: the name the vendor gives it.", profile=name)
-    column = given["column"]
-    made = {
-        **given,
-        "column": (column,) if isinstance(column, str) else tuple(column),
-        "divide": float(given.get("divide", 1.0)),
-        "sentinels": tuple(map(float, given.get("sentinels", ()))),
-        "unless": tuple(given.get("unless", ())),
-    }
-    return Origin(**made)
+    return content
 
 
 def _known(where: str, given: Mapping[str, Any], known: list[str], what: str) -> None:
@@ -365,3 +372,44 @@ def is_header(cells: Sequence[str]) -> bool:
     """Return whether these cells are the header of a known layout."""
     names = set(map(plain, cells))
     return any(not missing(profile, names) for profile in shipped_profiles().values())
+
+
+# Names of contracts, by their form.
+DAY = {"occ": "%y%m%d", "okx": "%y%m%d", "deribit": "%d%b%y", "barchart": "%Y%m%d", "bloomberg": "%m/%d/%y"}
+PATTERNS: Mapping[str, str] = {
+    "occ": r"^(?<root>[A-Z0-9.^$]{1,6}?)\s*(?<day>\d{6})(?<right>[CP])(?<strike>\d{8})$",
+    "okx": r"^(?<root>[A-Z0-9]+-[A-Z0-9]+)-(?<day>\d{6})-(?<strike>[0-9.]+)-(?<right>[CP])$",
+    "deribit": r"^(?<root>[A-Z0-9_]+)-(?<day>\d{1,2}[A-Z]{3}\d{2})-(?<strike>[0-9d]+)-(?<right>[CP])$",
+    "barchart": r"^(?<root>[^|]+)\|(?<day>\d{8})\|(?<strike>[0-9.]+)(?<right>[CP])$",
+    "bloomberg": r"^(?<root>\S+)(?: [A-Z]{2})? (?<day>\d{1,2}/\d{1,2}/\d{2}) (?<right>[CP])(?<strike>[0-9.]+)(?: .*)?$",
+}
+FORMS = tuple(PATTERNS)
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """The parts of many names; null where a name is not of the form."""
+
+    root: pl.Series
+    expiry: pl.Series
+    strike: pl.Series
+    right: pl.Series
+
+
+def parse_symbols(symbols: pl.Series, form: str) -> Named:
+    """Return the parts of these names.
+
+    >>> parse_symbols(pl.Series(["SPXW  260821C05000000"]), "occ").strike.item()
+    5000.0
+    """
+    parts = symbols.cast(pl.String).str.strip_chars().str.extract_groups(PATTERNS[form]).struct.unnest()
+    strike = parts["strike"].str.replace("d", ".", literal=True).cast(pl.Float64, strict=False)
+    # 25SEP20 has one form, 6MAR26 another: the day may have one digit, which the parser wants in two.
+    day = parts["day"].str.to_titlecase() if form == "deribit" else parts["day"]
+    day = day.str.zfill(7) if form == "deribit" else day
+    return Named(
+        root=parts["root"],
+        expiry=day.str.to_date(DAY[form], strict=False),
+        strike=strike / 1000.0 if form == "occ" else strike,
+        right=parts["right"],
+    )

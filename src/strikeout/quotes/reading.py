@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from types import TracebackType
 from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
@@ -34,7 +33,7 @@ from strikeout.quotes.issues import REPEATED, Issues, IssueSummary, QuotesWarnin
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rates import DatedCurves, RateCurve
 from strikeout.quotes.row_values import describe_derivation
-from strikeout.quotes.spill import ChunksInMemory, Spill
+from strikeout.quotes.spill import Spill
 from strikeout.quotes.tables import Table
 from strikeout.quotes.validate import Beside, Partitions, Verdict, apply_rules, column_names, remove_duplicates
 from strikeout.quotes.writing import listed_rows, quarantined, write_parts
@@ -215,9 +214,7 @@ class Reading:
     def __enter__(self) -> Reading:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def headline(self) -> str:
@@ -313,7 +310,7 @@ def inspect_quotes(
     asked = ReadOptions(
         options.get("profile"), fixed, forwards, options.get("clock"), beside is not None, curve, exercise, paid
     )
-    store = Spill(how.folder) if how.on_disk else ChunksInMemory()
+    store = Spill(how.folder, on_disk=how.on_disk)
     try:
         chunks = read_chunks(
             source, asked, store=store, progress=lambda share: progress("reading", share), size=how.size

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
 from os import PathLike
 from tempfile import TemporaryFile
-from types import TracebackType
-from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -22,64 +19,7 @@ from strikeout.quotes.parity import KEYS
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.row_values import label_array
 
-
-@dataclass(frozen=True)
-class Place:
-    """Position of a stored chunk: bytes of a file, or its number in memory."""
-
-    begin: int
-    length: int
-
-
-class ChunkStore(Protocol):
-    """A temporary store of chunks: `ChunksInMemory`, or `Spill` on disk."""
-
-    def put(self, table: pl.DataFrame) -> Place:
-        """Store a chunk."""
-
-    def get(self, place: Place) -> pl.DataFrame:
-        """Return the chunk stored there."""
-
-    def all(self, places: Sequence[Place]) -> pl.DataFrame:
-        """Return these chunks below one another; a table without columns if there are none."""
-
-    def clear(self) -> None:
-        """Remove every chunk."""
-
-    def close(self) -> None:
-        """Free memory or disk space."""
-
-
-def _below(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return tables below one another. A column that one lacks, since none of its rows is American, is empty there."""
-    return pl.concat(tables, how="diagonal") if tables else pl.DataFrame()
-
-
-class ChunksInMemory:
-    """Chunks in memory."""
-
-    def __init__(self) -> None:
-        self._chunks: list[pl.DataFrame] = []
-
-    def put(self, table: pl.DataFrame) -> Place:
-        """Store a chunk, without copying it."""
-        self._chunks.append(table)
-        return Place(len(self._chunks) - 1, 1)
-
-    def get(self, place: Place) -> pl.DataFrame:
-        """Return the chunk stored there."""
-        return self._chunks[place.begin]
-
-    def all(self, places: Sequence[Place]) -> pl.DataFrame:
-        """Return these chunks below one another; a table without columns if there are none."""
-        return _below([self.get(place) for place in places])
-
-    def clear(self) -> None:
-        """Remove every chunk."""
-        self._chunks.clear()
-
-    def close(self) -> None:
-        """Keep the chunks: memory is freed with the object."""
+Place = pl.DataFrame | tuple[int, int]  # of a stored chunk: itself, or where it begins and ends in the file
 
 
 class Spill:
@@ -87,6 +27,7 @@ class Spill:
 
     Args:
         folder: a folder on the disk to use; the folder for temporary files by default.
+        on_disk: False keeps the chunks in memory, as they are.
 
     >>> spill = Spill()
     >>> place = spill.put(pl.DataFrame({"strike": [90.0, 110.0]}))
@@ -95,60 +36,62 @@ class Spill:
     >>> spill.close()
     """
 
-    def __init__(self, folder: str | PathLike[str] | None = None) -> None:
-        self._file = TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`
+    def __init__(self, folder: str | PathLike[str] | None = None, *, on_disk: bool = True) -> None:
+        self._file = TemporaryFile(dir=folder) if on_disk else None  # noqa: SIM115 - closed by `close`
         self._end = 0
         self._folder = folder
 
     def put(self, table: pl.DataFrame) -> Place:
-        """Store a chunk."""
+        """Store a chunk and return its place; raise UsageError if the disk is full."""
+        if self._file is None:
+            return table
         page = BytesIO()
         table.write_ipc(page, compression="lz4")
-        data = page.getbuffer()
+        begin = self._end
         try:
-            self._file.seek(self._end)
-            self._file.write(data)
+            self._file.seek(begin)
+            self._file.write(page.getbuffer())
             self._file.flush()
         except OSError as error:
-            raise self._disk_full(error) from error
-        place = Place(self._end, len(data))
-        self._end += len(data)
-        return place
-
-    def _disk_full(self, error: OSError) -> UsageError:
-        if self._folder is None:
-            folder, remedy = "the folder for temporary files", "Free space there, or name another folder in TMPDIR."
-        else:
-            folder, remedy = f"the disk of {self._folder}", "Free space there."
-        return UsageError(
-            f"A large file is read in chunks, and {folder} has no space for them ({error.strerror}, after "
-            f"{self._end >> 20:,} MB). {remedy}"
-        )
+            where, remedy = "the folder for temporary files", "Free space there, or name another folder in TMPDIR."
+            if self._folder is not None:
+                where, remedy = f"the disk of {self._folder}", "Free space there."
+            raise UsageError(
+                f"A large file is read in chunks, and {where} has no space for them ({error.strerror}, after "
+                f"{begin >> 20:,} MB). {remedy}"
+            ) from error
+        self._end += page.getbuffer().nbytes
+        return begin, self._end
 
     def get(self, place: Place) -> pl.DataFrame:
         """Return the chunk stored there."""
-        self._file.seek(place.begin)
-        return pl.read_ipc(BytesIO(self._file.read(place.length)))
+        if isinstance(place, pl.DataFrame):
+            return place
+        assert self._file is not None, "a place in a file, and no file"
+        begin, end = place
+        self._file.seek(begin)
+        return pl.read_ipc(BytesIO(self._file.read(end - begin)))
 
     def all(self, places: Sequence[Place]) -> pl.DataFrame:
         """Return these chunks below one another; a table without columns if there are none."""
-        return _below([self.get(place) for place in places])
+        # A column that one lacks, since none of its rows is American, is empty there.
+        return pl.concat(map(self.get, places), how="diagonal") if places else pl.DataFrame()
 
     def clear(self) -> None:
         """Remove every chunk."""
-        self._file.truncate(0)
+        if self._file is not None:
+            self._file.truncate(0)
         self._end = 0
 
     def close(self) -> None:
         """Free the disk space."""
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
     def __enter__(self) -> Spill:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -166,7 +109,7 @@ class SliceSpill:
         self._known = pl.Series([], dtype=pl.UInt64)
 
     def add(self, quotes: Quotes, *, only_known: bool = False) -> None:
-        """Puts quotes away; where ``only_known``, those of slices that are here already."""
+        """Store quotes; with ``only_known`` those of slices that are here already."""
         table = _table(quotes)
         key = pl.Series([0], dtype=pl.UInt64).new_from_index(0, table.height)
         for name in (*KEYS, "expiry"):
@@ -218,36 +161,31 @@ PAGE = 20_000  # names that are fetched together
 RUN = 400_000  # names that are held at once, more or less
 
 
-@dataclass(frozen=True)
-class _Page:
-    """Sorted names on disk, and the first and the last of them."""
-
-    first: bytes
-    last: bytes
-    place: Place
-
-
 class ExternalSort:
     """Names and the chunk each is in, from the lowest to the highest."""
 
     def __init__(self, scratch: Spill) -> None:
         self._scratch = scratch
-        self._pages: list[_Page] = []
+        self._pages: list[tuple[bytes, bytes, Place]] = []  # the first and the last name of each
 
     def add(self, names: Sequence[bytes], chunks: Sequence[int]) -> None:
-        """Puts some names away, in any order."""
+        """Add names, in any order."""
         table = pl.DataFrame({"name": names, "chunk": chunks}, schema={"name": pl.Binary, "chunk": pl.Int64})
         table = table.sort("name")
         for begin in range(0, table.height, PAGE):
             page = table[begin : begin + PAGE]
-            self._pages.append(_Page(page["name"][0], page["name"][-1], self._scratch.put(page)))
+            self._pages.append((page["name"][0], page["name"][-1], self._scratch.put(page)))
 
     def runs(self) -> Iterator[tuple[list[bytes], list[int]]]:
         """Yield all names with their chunks: each run in order, and every run above the one before."""
-        firsts = sorted(page.first for page in self._pages)
+        firsts = sorted(first for first, _, _ in self._pages)
         edges: list[bytes | None] = [*firsts[:: max(1, RUN // PAGE)], None]
         for low, high in pairwise(edges):
-            places = [p.place for p in self._pages if (high is None or p.first < high) and (not low or p.last >= low)]
+            places = [
+                place
+                for first, last, place in self._pages
+                if (high is None or first < high) and (not low or last >= low)
+            ]
             table = self._scratch.all(places)
             table = table.filter(pl.col("name") >= pl.lit(low, pl.Binary))
             if high is not None:

@@ -17,6 +17,7 @@ from strikeout.quotes.columns import UNITS, Column, Layout, understand
 from strikeout.quotes.limits import check_columns, check_texts
 from strikeout.quotes.parquet_metadata import check_parquet
 from strikeout.quotes.profile import Profile, is_header, match, missing, nearest_profile, plain, profile_of
+from strikeout.quotes.quotes import is_unicode
 from strikeout.quotes.spreadsheets import NOT_A_WORKBOOK, check_workbook
 from strikeout.quotes.text_files import (
     ENDINGS,
@@ -27,7 +28,6 @@ from strikeout.quotes.text_files import (
     dialect_of,
     western_dialect_of,
 )
-from strikeout.quotes.texts import is_unicode
 from strikeout.text import Advice, first_line
 
 ROWS = 400_000  # of a Parquet file read at once: about what a block of text holds

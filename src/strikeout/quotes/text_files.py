@@ -98,7 +98,7 @@ def dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> CsvDialect
 
 
 def western_dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> CsvDialect:
-    """Return how the file is dressed if its bytes are letters of Western Europe: what text that is not UTF-8 mostly is."""
+    """Return the dialect if the bytes are letters of Western Europe: what text that is not UTF-8 mostly is."""
     try:
         return _dialect_with(path, "cp1252", is_header)
     except UnicodeDecodeError as error:
@@ -108,7 +108,7 @@ def western_dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> Cs
 
 
 def blocks_of(path: Path, dialect: CsvDialect, *, progress: Progress | None = None, size: int = 0) -> Iterator[Block]:
-    """Yield the rows of the file, some at a time (``size`` bytes of text, by default BLOCK), in the order of the file."""
+    """Yield the rows of the file in their order, some at a time: ``size`` bytes of text, by default BLOCK."""
     lines = dialect.lines
     skip = lines
     for block in _texts(path, dialect.encoding, progress=progress, size=size or BLOCK):

@@ -14,14 +14,13 @@ import polars as pl
 
 from strikeout.kernels.arrays import Mask, Rows
 from strikeout.quotes.checks.catalogue import RULES, Checks
-from strikeout.quotes.checks.frames import KNOWN, market_by
 from strikeout.quotes.checks.market import CHECKED, applies, check_market, unchecked
 from strikeout.quotes.checks.slices import LOOKED_AT
 from strikeout.quotes.chunked_reader import LABEL, WORK, Chunks, row_hash, unpacked
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.forwards import FORWARD_FROM, NEEDED, Forwards, derived, is_derived, with_forwards
 from strikeout.quotes.issues import DUPLICATE, IN_THE_MARKET, WITHOUT_FORWARD, WITHOUT_FORWARD_NOW
-from strikeout.quotes.parity import MOMENT_LABELS, slice_numbers
+from strikeout.quotes.parity import AMERICAN_MID, LABELS, MOMENT_LABELS, slice_numbers
 from strikeout.quotes.quotes import Quotes, stacked
 from strikeout.quotes.row_values import book_of, duplicate_issues, duplicates
 from strikeout.quotes.rules import Rules
@@ -33,6 +32,9 @@ Share = Callable[[float], None]
 LOOK_BACK = frozenset({"Q210"})
 RANKS = {code: IN_THE_MARKET + place for place, code in enumerate(CHECKED)}
 OWN = ("strike", "is_call", "expiry_years", "forward", "discount", "observed")
+NUMBERS = ("bid", "ask", "iv", "spot", "volume", "open_interest", AMERICAN_MID)
+WORDS = ("underlying", "root", "quote_time", "exercise", "settlement", "deliverable", "source")
+KNOWN = frozenset({*NUMBERS, *LABELS.values(), *WORDS})  # every label that a rule looks at
 NO_FORWARD = (
     "its slice gives no forward; add forward and discount, or spot, rate and dividend_yield, or its calls and puts."
 )
@@ -295,19 +297,22 @@ def _refit(parts: Partitions, held: Quotes | None) -> list[tuple[Rows, Forwards]
 
 
 def _market(rows: pl.DataFrame, made: Quotes | None, lost: Mask | None) -> pl.DataFrame:
-    """Return the rows as rules see them; those that are ``lost``, which have no forward, are left out."""
-    work = unpacked(rows, WORK)
-    own = {name: rows[name] for name in ("at", "row")}
-    own |= {name: work[name] for name in OWN}
-    labels = {column.name: column for column in unpacked(rows, LABEL).get_columns()}
-    if made is None or lost is None:
-        return market_by(own, labels)
-    if lost.any():
-        own = {name: column.filter(~lost) for name, column in own.items()}
-        labels = {name: column.filter(~lost) for name, column in labels.items()}
-    own |= {"forward": pl.Series(made.contracts.forward), "discount": pl.Series(made.contracts.discount)}
-    own |= {"observed": pl.Series(made.observed)}  # of an American quote, which depends on both
-    return market_by(own, labels)
+    """Return contracts and labels as rules see them, under canonical names; rows without a forward (``lost``) are not."""
+    if lost is not None and lost.any():
+        rows = rows.filter(~lost)
+    work, labels = unpacked(rows, WORK), unpacked(rows, LABEL)
+    columns = {name: rows[name] for name in ("at", "row")} | {name: work[name] for name in OWN}
+    if made is not None:
+        columns |= {"forward": pl.Series(made.contracts.forward), "discount": pl.Series(made.contracts.discount)}
+        columns |= {"observed": pl.Series(made.observed)}  # of an American quote, which depends on both
+    for name in (name for name in NUMBERS if name in labels.columns):
+        if labels[name].dtype.is_numeric() or labels[name].dtype == pl.Boolean:
+            columns[name] = labels[name].cast(pl.Float64).fill_nan(None)
+    texts = {name: labels[name].cast(pl.String).fill_null("") for name in KNOWN if name in labels.columns}
+    for name, label in LABELS.items():
+        if label in texts:
+            columns[name] = texts[label].str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
+    return pl.DataFrame(columns | {name: texts[name] for name in WORDS if name in texts})
 
 
 def _with_forwards(quotes: Quotes, held: Quotes | None) -> tuple[Quotes, Forwards | None, Mask]:

@@ -14,10 +14,9 @@ import polars as pl
 from strikeout.errors import UsageError
 from strikeout.quotes.columns import ALIASES, CARRIED, LABEL_NAMES, NUMBERS, QUARANTINE, as_text
 from strikeout.quotes.issues import Issues
-from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.quotes import Quotes, is_unicode
 from strikeout.quotes.spreadsheets import guarded, guarded_text
 from strikeout.quotes.tables import Table
-from strikeout.quotes.texts import is_unicode
 
 
 def replace_file(path: str | os.PathLike[str], write: Callable[[Path], object]) -> Path:

@@ -21,14 +21,13 @@ from strikeout.calibration.fit_errors import overall_error
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, StrikeoutError, UsageError
 from strikeout.models.model import Model
-from strikeout.quotes.frames import frame_from
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.writing import replace_file
 from strikeout.scale.engines import Engine, Here, engine_named
 from strikeout.scale.lake import Lake
 from strikeout.scale.partition import canary
 from strikeout.statistics.groups import groups_of
-from strikeout.tables import Cell, Table, number
+from strikeout.tables import Cell, Table, frame_from, number
 from strikeout.text import many
 
 Progress = Callable[[str, int, int], None]

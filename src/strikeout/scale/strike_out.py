@@ -17,14 +17,13 @@ from strikeout.calibration.calibrate import calibrate
 from strikeout.errors import NothingMeantError, StrikeoutError, UsageError
 from strikeout.forgetting.forget import forget
 from strikeout.models.model import Model
-from strikeout.quotes.frames import frame_from
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.selection import select
 from strikeout.quotes.writing import replace_file
 from strikeout.scale.engines import Engine, Here, engine_named
 from strikeout.scale.fleet import BATCHES_PER_WORKER, Progress, Work, groups
 from strikeout.scale.lake import Lake
-from strikeout.tables import Cell, Table, number
+from strikeout.tables import Cell, Table, frame_from, number
 from strikeout.text import many
 
 

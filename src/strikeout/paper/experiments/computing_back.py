@@ -296,7 +296,7 @@ class Rebuilt:
 
 
 def rebuilt(calibration: Calibration, rows: Sequence[int]) -> list[Rebuilt]:
-    """Return these quotes rebuilt from nothing but the calibrated parameters, an interest rate, and their ``(u, psi)``."""
+    """Return these quotes rebuilt from the calibrated parameters, an interest rate and their ``(u, psi)`` alone."""
     quotes, model = calibration.quotes, calibration.model
     theta = np.array(list(calibration.parameters.values()))
     price, J = model.linearize(theta, quotes.contracts)

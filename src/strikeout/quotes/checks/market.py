@@ -8,7 +8,7 @@ import polars as pl
 
 from strikeout.quotes.checks import rows, slices
 from strikeout.quotes.checks.catalogue import RULES, Checks
-from strikeout.quotes.checks.frames import FINDING, with_slices
+from strikeout.quotes.checks.rows import FINDING, with_slices
 from strikeout.quotes.checks.slices import PAIRED, explained, with_shared
 from strikeout.quotes.issues import SCHEMA
 

@@ -23,7 +23,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from strikeout.kernels.arrays import Floats, Rows
-from strikeout.quotes.checks.frames import FINDING, ROUNDING, is_american, laddered, report_rows, shown
+from strikeout.quotes.checks.rows import FINDING, ROUNDING, is_american, laddered, report_rows, shown
 
 FEWEST = 4  # the median of fewer quotes is not informative
 IN_THE_MONEY = 0.02  # of the forward
