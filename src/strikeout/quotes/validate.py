@@ -297,7 +297,7 @@ def _refit(parts: Partitions, held: Quotes | None) -> list[tuple[Rows, Forwards]
 
 
 def _market(rows: pl.DataFrame, made: Quotes | None, lost: Mask | None) -> pl.DataFrame:
-    """Return contracts and labels as rules see them, under canonical names; rows without a forward (``lost``) are not."""
+    """Return what rules see of the rows, under canonical names; rows in ``lost`` have no forward and are left out."""
     if lost is not None and lost.any():
         rows = rows.filter(~lost)
     work, labels = unpacked(rows, WORK), unpacked(rows, LABEL)
