@@ -12,7 +12,7 @@ import pytest
 from tests.kernels.kernel_choice import each_kernel, values
 
 PROMISED = 1e-9  # of the forward, times the parameter
-STEP = 1e-3  # of differences, of the parameter
+STEP = 5e-4  # of differences, of the parameter; twice that misses 1e-8 where a correlation is near one
 STRIKES = np.array([-2.0, -0.7, -0.2, 0.0, 0.1, 0.5, 1.5])
 # The worst of 80 random slices with a reference in 80-bit arithmetic (Lewis' integral): off by 3e-6, 2e-6 and 5e-7.
 # Then two at which nearly all variance is gone in mean_reversion: off by 1e-5.
@@ -51,13 +51,14 @@ def test_sensitivities_keep_their_promise_where_they_once_lost_most(kernel, thet
 
 
 @each_kernel
-def test_sensitivities_keep_their_promise_on_slices_that_nobody_chose(kernel):
-    """As the attack drew them: a price is not-a-number, or its sensitivities are right."""
+@pytest.mark.parametrize("count", [30, pytest.param(300, marks=pytest.mark.slow)])
+def test_sensitivities_keep_their_promise_on_slices_that_nobody_chose(kernel, count):
+    """As the attack drew them, 300: a price is not-a-number, or its sensitivities are right."""
     rng = np.random.default_rng(14)
     found = []
-    for _ in range(30):
+    for _ in range(count):
         kappa, vbar, sigma, v0, T = np.exp(rng.uniform(np.log([1e-3, 1e-3, 1.5, 1e-4, 0.5]), np.log([5, 3, 10, 3, 10])))
         found.append(lost(kernel, (kappa, vbar, sigma, rng.uniform(0.4, 0.99), v0), T))
     priced = [off for off in found if not np.isnan(off)]
-    assert len(priced) >= 20
+    assert len(priced) >= 2 * count // 3
     assert max(priced) <= PROMISED

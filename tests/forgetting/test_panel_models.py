@@ -57,7 +57,8 @@ def test_a_model_that_does_not_say_what_changes_from_day_to_day_has_no_panel(quo
         so.calibrate(quotes, so.VarianceGamma(), panel="date")
 
 
-def test_a_group_is_forgotten_from_a_panel_of_a_function_of_ones_own():
+@pytest.mark.parametrize("ranges", [None, {"x": (0.0, 3.0)}])
+def test_a_group_is_forgotten_from_a_panel_of_a_function_of_ones_own(ranges):
     """Six decays of one rate, each from its own level."""
     rng = np.random.default_rng(0)
     lab, x = np.repeat(np.arange(6), 12), rng.uniform(0.0, 3.0, 72)
@@ -69,6 +70,7 @@ def test_a_group_is_forgotten_from_a_panel_of_a_function_of_ones_own():
         parameters={"level": 1.0, "rate": 1.0, "drift": 0.1},
         price=lambda level, rate, drift, x: level * np.exp(-rate * x) + drift * x,
         latent="level",
+        ranges=ranges,
     )
     panel = so.calibrate(quotes, model, panel="lab")
     done = so.forget(panel, where="lab = 3")

@@ -330,8 +330,9 @@ def test_what_is_left_after_a_step_is_what_a_book_without_the_quotes_leaves():
 def test_residuals_too_large_for_the_grid_are_refused_and_fit_a_coarser_one():
     far = so.Quotes.from_columns(["a", "b"], [1.0, 1e5], t=[1.0, 2.0])
     with raises(RefusedError, ids=["b"], largest=4096.0, column="residual"):
-        footprints_of(far, model(), STARTED)
+        footprints_of(far, model(grid=50), STARTED)
     assert len(footprints_of(far, model(grid=41), STARTED)) == 2
+    assert len(footprints_of(far, model(), STARTED)) == 2
 
 
 def test_a_jacobian_that_mixes_rows_is_refused_though_the_function_does_not():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import Parameter, signature
 from itertools import pairwise, product
 from math import inf, isfinite
@@ -27,12 +28,14 @@ Bounds = Mapping[str, tuple[float, float]]
 Ranges = Mapping[str, tuple[float, float]]
 
 VERSION = 1  # of the rule in kernels/derivatives.py: another one moves the last bits of a footprint
-GRID = 50
 # How far the other parameters may inflate a variance before it counts as undetermined: only if rounding would decide.
 # The author of a function must judge whether it is more accurate than that.
 INFLATION = 1e13
 # With ranges: bits below the largest value or derivative over them, out of 62. The other twelve are for rows beyond it.
 KEPT = 50
+# Without ranges: bits below the typical value, out of 62. The other twenty are for rows far above it.
+TYPICAL = 42
+WIDEST = 8  # without ranges, columns are probed at 2^-8 to 2^8
 PROBES = 1024  # points of Halton's sequence over the ranges, beside their corners
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19)
 FINEST = 300  # 2^-300 is far below the rounding of anything a double can hold beside one
@@ -42,8 +45,8 @@ FINEST = 300  # 2^-300 is far below the rounding of anything a double can hold b
 class CustomModel:
     """A function of parameters and features as a model. Made by ``custom_model``.
 
-    ``grid``: residuals are kept on multiples of ``2^-grid`` where footprints are exact integers. ``ranges``: where the
-    columns lie, from which the grid follows instead.
+    ``grid``: residuals are kept on multiples of ``2^-grid`` where footprints are exact integers. Without it the grid
+    follows from ``ranges``, where the columns lie, or else from the typical size of the function.
     """
 
     name: str
@@ -51,7 +54,7 @@ class CustomModel:
     function: Function
     jacobian: Function | None
     features: tuple[str, ...]  # the columns the function takes
-    grid: int
+    grid: int | None
     inflation: float = INFLATION
     latent: str | None = None  # the parameter that every group of a panel has for itself
     ranges: Ranges | None = None
@@ -74,23 +77,39 @@ class CustomModel:
                 return value, self._given(vector, columns, count)
             return value, derivatives.rows(lambda x: self._evaluated(x, columns, count), vector, self._scales)
 
-    def exponents(self, reference: Theta) -> tuple[int, ...] | None:
-        """Return the grid of exact rows at a reference, one exponent per parameter and one for the residual.
+    @cached_property
+    def exponents(self) -> tuple[int, ...] | None:
+        """The grid of exact rows, one exponent per parameter and one for the residual; None if ``grid`` is given.
 
-        It follows from the sizes of the function and of its derivatives over ``ranges``, so no quote can move it.
-        None without ``ranges``: then it follows from ``grid``.
+        It follows from the sizes of the function and of its derivatives over ``ranges``; without them from the median
+        size of the function where columns are powers of two. Both at the first start: no quote can move it, and the
+        groups of a panel have one grid.
         """
-        if self.ranges is None:
+        if self.grid is not None:
             return None
-        value, slopes = self.linearize(reference, _probes(self.ranges, self.features))
-        sizes = np.abs(np.column_stack([slopes, value]))
-        largest = np.max(np.where(np.isfinite(sizes), sizes, 0.0), axis=0).tolist()
+        start = self.parameters.starts[0]
+        if self.ranges is None:
+            finest = TYPICAL - nearest_exponent(self._typical(start))
+            sizes = np.abs(start).tolist()
+            return (*(finest + (nearest_exponent(size) if size > 0.0 else 0) for size in sizes), finest)
+        value, slopes = self.linearize(start, _probes(self.ranges, self.features))
+        found = np.abs(np.column_stack([slopes, value]))
+        largest = np.max(np.where(np.isfinite(found), found, 0.0), axis=0).tolist()
         if not all(largest[-1:]):
             raise ParameterError(
-                f"{self.name}: the function is zero or has no value in its ranges at {reference!r}. Give ranges "
+                f"{self.name}: the function is zero or has no value in its ranges at its first start. Give ranges "
                 "in which it has one, or a grid."
             )
         return tuple(KEPT - nearest_exponent(size) if size > 0.0 else KEPT for size in largest)
+
+    def _typical(self, start: Floats) -> float:
+        """Return the median size of the function where columns are powers of two; 1 if it has no value there."""
+        try:
+            sizes = np.abs(self.price(start, _powers(self.features)))
+        except Exception:  # a function of the user's own may refuse rows that it was not written for
+            return 1.0
+        sizes = np.sort(sizes[np.isfinite(sizes) & (sizes > 0.0)])
+        return float(sizes[len(sizes) // 2]) if len(sizes) else 1.0
 
     def suited(self, contracts: Contracts | Features) -> CustomModel:
         """Return this model, tried out on these rows: a row alone must give the bits it gives among the others."""
@@ -184,7 +203,7 @@ def custom_model(
     price: Function,
     jacobian: Function | Literal["jax"] | None = None,
     bounds: Bounds | None = None,
-    grid: int = GRID,
+    grid: int | None = None,
     latent: str | None = None,
     ranges: Ranges | None = None,
 ) -> CustomModel:
@@ -202,11 +221,12 @@ def custom_model(
             then compiled in double precision, and the derivatives are JAX's (``pip install "strikeout[jax]"``).
         bounds: (lower, upper) by name, unbounded where not given. A search stays inside; differences look beyond them
             by a thousandth of the parameter.
-        grid: footprints keep residuals on multiples of ``2^-grid``; they must stay below ``2^(62 - grid)``.
+        grid: footprints keep residuals on multiples of ``2^-grid``; they must stay below ``2^(62 - grid)``. Where not
+            given, it follows from the typical size of the function at the first start.
         latent: the parameter that has a value of its own in every group of a panel (``calibrate(panel=...)``).
         ranges: (lowest, highest) of every column, by name. The grid of exact states then follows from the size of the
-            function and of its derivatives over these ranges, in place of ``grid``: for functions whose values or
-            derivatives are far from one. State what the columns can be, not what these quotes have.
+            function and of its derivatives over these ranges: for functions whose size varies by more than a million.
+            State what the columns can be, not what these quotes have.
 
     Raises:
         UsageError: no name, no start, a function that takes no such parameter, a grid out of reach, or no JAX.
@@ -220,7 +240,7 @@ def custom_model(
     """
     if not name.strip():
         raise UsageError("custom_model: the name is empty. Name the function; rename it whenever it changes.")
-    if not 0 <= grid <= FINEST:
+    if grid is not None and not 0 <= grid <= FINEST:
         raise UsageError(f"custom_model: grid={grid} must lie between 0 and {FINEST}.")
     space = _space(parameters, bounds or {})
     if latent is not None and latent not in space.names:
@@ -295,6 +315,16 @@ def _probes(ranges: Ranges, features: tuple[str, ...]) -> Features:
             for j, (name, (low, high)) in enumerate(zip(features, sides, strict=True))
         }
     )
+
+
+def _powers(features: tuple[str, ...]) -> Features:
+    """Return powers of two in every column, combined evenly."""
+    columns = {}
+    for j, name in enumerate(features):
+        turn, place = divmod(j, len(PRIMES))
+        shares = [_radical_inverse(i + turn, PRIMES[place]) for i in range(1, 65)]
+        columns[name] = np.ldexp(1.0, np.array([int((2 * WIDEST + 1) * share) - WIDEST for share in shares]))
+    return Features(columns)
 
 
 def _radical_inverse(index: int, base: int) -> float:

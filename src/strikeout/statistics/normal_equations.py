@@ -93,16 +93,16 @@ def schema_of(
 
     The grid of a parameter's column follows the size of the parameter's first canonical start, so that a column times
     its parameter is on the grid of the residual, to a factor of two. A model that contains the sizes of its values and
-    derivatives at the reference (``exponents``) sets the whole grid itself.
+    derivatives (``exponents``) sets the whole grid itself.
 
     Args:
         weights: the name of the weighting.
         grid: residuals are rounded to ``2^-grid``; the model's own ``grid``, else 41, where not given.
     """
     space = model.parameters
-    own = getattr(model, "exponents", None)
-    stated = own(reference) if own is not None and grid is None else None
-    finest = int(getattr(model, "grid", GRID)) if grid is None else int(grid)
+    stated = getattr(model, "exponents", None) if grid is None else None
+    preferred = getattr(model, "grid", None) if grid is None else grid
+    finest = GRID if preferred is None else int(preferred)
     sizes = [abs(x) for x in space.starts[0].tolist()]
     return Schema(
         model=model.name,
