@@ -218,6 +218,7 @@ static void bind_arrays(nb::module_& m) {
 void bind_american(nb::module_& m);
 void bind_black(nb::module_& m);
 void bind_exact(nb::module_& m);
+void bind_parity(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_smooth_curves(nb::module_& m);
 void bind_sorting(nb::module_& m);
@@ -229,6 +230,7 @@ NB_MODULE(_native, m) {
     bind_american(m);
     bind_black(m);
     bind_exact(m);
+    bind_parity(m);
     bind_search(m);
     bind_smooth_curves(m);
     bind_sorting(m);

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from strikeout.kernels import _native, black, chebyshev, exact, int192, smooth_curves, symmetric
+from strikeout.kernels import _native, black, chebyshev, exact, int192, parity, smooth_curves, symmetric
 from strikeout.models.bates import Bates
 from strikeout.models.double_heston import DoubleHeston
 from strikeout.models.heston import Heston
@@ -74,6 +74,10 @@ def drive_exact(rng: np.random.Generator) -> None:
             int192.read(table.sums, -120)
             int192.sums(table.sums, np.arange(len(table.counts)))
         chebyshev.polynomials(factors[0], 1), chebyshev.polynomials(factors[0], 7)
+        numbers = np.repeat(np.abs(factors), 9, axis=1)
+        for some in (0, 1, 5, numbers.shape[1]):
+            quotes = parity.Quotes(np.arange(some) % 3, *(numbers[i, :some] for i in range(4)))
+            parity.parity_lines(quotes._replace(is_call=np.arange(some) % 2 == 0), parity.Slices(*np.ones((5, 3))))
         names.sorted_rows(*np.repeat(factors, 500, axis=1)[:3])
         prices = np.abs(factors[0]) + 1.0
         found = black.price(prices, prices[::-1], prices, 0.2, 1.0, True)

@@ -24,6 +24,12 @@ def rows(count: int, width: int) -> np.ndarray:
     return np.zeros((count, width), np.int64)
 
 
+def parity_columns(s: int = 0, strikes: int = 3, numbers: int = 5) -> tuple:
+    """Three quotes of one slice of five numbers, or almost."""
+    columns = np.full(3, s), np.ones(strikes), np.ones(3, bool), np.ones(3), np.ones(3)
+    return *columns, np.ones(numbers), (5, 20, 1e-5, 1.345, 1.4826)
+
+
 def grid(*exponents: int) -> np.ndarray:
     return np.array(exponents, np.int32)
 
@@ -152,6 +158,10 @@ REFUSED: dict[str, tuple[Callable, type[Exception], str]] = {
         ValueError,
         "same quotes",
     ),
+    "a quote of a slice that is not there": (lambda m: m.parity_lines(*parity_columns(s=2)), ValueError, "no slice"),
+    "a quote of a slice below zero": (lambda m: m.parity_lines(*parity_columns(s=-1)), ValueError, "no slice"),
+    "strikes of other quotes": (lambda m: m.parity_lines(*parity_columns(strikes=2)), ValueError, "different lengths"),
+    "a slice without its prior": (lambda m: m.parity_lines(*parity_columns(numbers=4)), ValueError, "five numbers"),
     "slices that end beyond their rows": (
         lambda m: m.smooth_curves(np.zeros(3), np.array([0, 4]), np.zeros(3), np.zeros(3), 2),
         ValueError,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import strikeout as so
 from strikeout.errors import RefusedError
+from strikeout.kernels.parity import Quotes
 from strikeout.quotes.forwards import derived, underived
 from strikeout.quotes.parity import PAIRS, parity_lines
 from tests.quotes.chains import chain
@@ -24,10 +25,8 @@ quote = st.tuples(st.integers(0, 3), strikes, st.booleans(), numbers, spreads)
 
 def lines(rows, known, ages, american):
     s, strike, is_call, observed, spread = zip(*rows, strict=True)
-    return parity_lines(
-        np.array(s, np.intp), strike=np.array(strike), is_call=np.array(is_call), observed=np.array(observed),
-        spread=np.array(spread), years=np.array(ages), discount=np.array(known), american=np.array(american),
-    )  # fmt: skip
+    columns = Quotes(np.array(s, np.intp), *map(np.array, (strike, is_call, observed, spread)))
+    return parity_lines(columns, years=np.array(ages), discount=np.array(known), american=np.array(american))
 
 
 def bits(found):

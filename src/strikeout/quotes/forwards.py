@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError
-from strikeout.kernels import black, elementary
+from strikeout.kernels import black, elementary, parity
 from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.dividends import DIVIDENDS, borrows, less_dividends
@@ -205,7 +205,7 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
     for turn in range(rounds + 1):
         # American slices keep their narrow band in every round: far from the money mids determine volatilities poorly.
         lines = parity_lines(
-            numbers[near], strike=c.strike[near], is_call=c.is_call[near], observed=price[near], spread=spread[near],
+            parity.Quotes(numbers[near], c.strike[near], c.is_call[near], price[near], spread[near]),
             years=years, discount=own if turn else _begin(own, years, converted), american=american,
         )  # fmt: skip
         moved, last = lines.forward - last, lines.forward
