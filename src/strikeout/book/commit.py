@@ -26,10 +26,11 @@ class Result:
     """What a verb computed: the calibration of the quotes the book will hold, and how its states follow.
 
     ``version`` is set instead of ``calibration`` by one step, whose results are not a calibration. ``before`` is the
-    calibration that ``Change`` compares with; None if there is none or an erasure removes it.
+    calibration that ``Change`` compares with; None if there is none or an erasure removes it. ``follow`` is None while
+    the result is only shown.
     """
 
-    follow: StateUpdate
+    follow: StateUpdate | None
     calibration: Calibration | None = None
     version: Version | None = None
     before: Version | None = None
@@ -58,6 +59,7 @@ def commit(book: Transaction, seen: Snapshot, facts: EntryFacts, result: Result)
         moments = result.calibration.moments
         book.keep_state(StateKind.MOMENTS, None if moments is None else encode_moments(moments))
     assert version is not None, "a verb ends with a calibration or one step"
+    assert result.follow is not None, "states follow what is committed"
     result.follow.write(book.store)
     book.keep(version)
     certificate = result.certificate

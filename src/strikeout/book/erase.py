@@ -23,7 +23,7 @@ from strikeout.book.erasure import (
     search_residue,
     select_quotes,
 )
-from strikeout.book.forget import Recalibrated, recalibrate
+from strikeout.book.forget import recalibrate
 from strikeout.book.import_quotes import recognised, returned
 from strikeout.book.known_files import remove
 from strikeout.book.records import Session, Snapshot, Why, as_reason
@@ -113,13 +113,13 @@ def _result(seen: Snapshot, held: Quotes, aside: Quotes, reach: Reach) -> Result
     if not seen.is_current:
         return None
     try:
-        done: Recalibrated | None = recalibrate(seen, held) if len(held) else None
+        done = recalibrate(seen, held).result if len(held) else None
         # One step from a reference that was fitted to quotes set aside is replaced by a calibration.
         is_stale = done is None and seen.check_current().step is not None
         is_stale = is_stale and depends_on(seen, seen.linearization, held, aside)
         if done is None and not is_stale:
             return None
-        after = seen.calibration if done is None else done.calibration
+        after = seen.calibration if done is None or done.calibration is None else done.calibration
     except RefusedError:
         return None
     version = seen.check_current()

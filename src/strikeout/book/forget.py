@@ -7,7 +7,7 @@ ledger commits to them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -23,8 +23,8 @@ from strikeout.book.records import Snapshot, Why, as_reason
 from strikeout.book.results import Change, moved
 from strikeout.book.select import as_kept, is_encrypted, whole_slices
 from strikeout.book.state_store import NO_QUOTES
-from strikeout.book.step import Stepped, try_step
-from strikeout.book.version import latent_of
+from strikeout.book.step import try_step
+from strikeout.book.version import Version, latent_of
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panels import chosen_panel, counted_groups
 from strikeout.calibration.panels import latent_of as latent_parameter
@@ -35,7 +35,6 @@ from strikeout.forgetting.expiry_parameters import check_expiries, model_left
 from strikeout.forgetting.refusal import determined, refuse_everything
 from strikeout.forgetting.resolve import resolve
 from strikeout.quotes.forwards import Refit, is_derived, refits
-from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import moments_of
 from strikeout.store.entry import Reason
@@ -43,22 +42,12 @@ from strikeout.text import Argument, agreeing, many
 
 
 @dataclass(frozen=True, eq=False)
-class Recalibrated:
-    """A strike-out by a cold calibration of the retained quotes."""
+class StrikeOut:
+    """Quotes struck out, the results without them, and the slices whose forwards depended on them."""
 
     forgotten: Quotes
-    calibration: Calibration
-    certificate: Certificate
-    path: tuple[str, ...]
+    result: Result
     refits: tuple[Refit, ...] = ()
-
-    @property
-    def ids(self) -> Names:
-        return self.forgotten.ids
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        return self.calibration.parameters
 
 
 def plan_forget(
@@ -84,7 +73,7 @@ def forget(
 ) -> Change:
     """Strike these quotes out; the same entry, certificate and results as a plan and its application."""
     done = strike_out(seen, ids=ids, where=where, tolerance=tolerance)
-    require_approval(seen, "forget", done.ids.tolist())
+    require_approval(seen, "forget", done.forgotten.ids.tolist())
     return _commit(seen, done, as_reason(reason) or Reason("other"))
 
 
@@ -110,14 +99,14 @@ def apply(seen: Snapshot, plan: Plan) -> Change:
             "made it. Make a new one with forget.",
             differ=list(differ),
             planned=plan.certificate.digest(),
-            found=done.certificate.digest(),
+            found=None if done.result.certificate is None else done.result.certificate.digest(),
         )
     return _commit(seen, done, reason)
 
 
 def strike_out(
     seen: Snapshot, *, ids: ArrayLike | None = None, where: str | None = None, tolerance: float | None = None
-) -> Recalibrated | Stepped:
+) -> StrikeOut:
     """Return the parameters without these quotes: by one step if the tolerance allows it, else by a calibration."""
     if tolerance is not None:
         check_given_tolerance(tolerance)
@@ -127,8 +116,8 @@ def strike_out(
     if tolerance is None:
         return recalibrate(seen, gone)
     found = try_step(seen, gone, tolerance)
-    if isinstance(found, Stepped):
-        return found
+    if isinstance(found, Result):
+        return StrikeOut(gone, found)
     return recalibrate(seen, gone, path=(f"downdate passed over: {found.clause}",))
 
 
@@ -140,7 +129,7 @@ def check_given_tolerance(tolerance: float) -> None:
         )
 
 
-def recalibrate(seen: Snapshot, gone: Quotes, *, path: tuple[str, ...] = ()) -> Recalibrated:
+def recalibrate(seen: Snapshot, gone: Quotes, *, path: tuple[str, ...] = ()) -> StrikeOut:
     """Return the calibration of the quotes that stay; from moments only those to be removed are read."""
     spec, version = seen.spec, seen.check_current()
     refitted: tuple[Refit, ...] = ()
@@ -166,7 +155,7 @@ def recalibrate(seen: Snapshot, gone: Quotes, *, path: tuple[str, ...] = ()) -> 
     certificate = certify(spec.settings, after, size=size, struck=len(gone), operator=operator)
     if operator == "recalibrate" and not is_encrypted(seen.store):  # from moments the retained quotes are not read
         certificate = with_reading(certificate, retained, layout=BOOK, settings={})
-    return Recalibrated(gone, after, certificate, path, refitted)
+    return StrikeOut(gone, Result(None, after, before=version, certificate=certificate, path=path), refitted)
 
 
 def certify(settings: Settings, after: Calibration, *, size: int, struck: int, operator: str) -> Certificate:
@@ -197,29 +186,28 @@ def _refit(refitted: tuple[Refit, ...]) -> str:
     return f"forwards refit: {many(len(refitted), 'slice')}"
 
 
-def _plan(seen: Snapshot, done: Recalibrated | Stepped, *, tolerance: float | None, reason: Reason) -> Plan:
+def _plan(seen: Snapshot, done: StrikeOut, *, tolerance: float | None, reason: Reason) -> Plan:
     """Return the plan of a strike-out, sealed with the key of the book."""
-    before = seen.check_current()
-    if isinstance(done, Stepped):
-        version = done.version(entry=seen.next)
-        errors, latent = version.standard_errors, _paths(before.latent, version.latent)
-    else:
-        errors, latent = done.calibration.standard_errors, _paths(before.latent, latent_of(done.calibration))
+    before, result = seen.check_current(), done.result
+    found = result.version or result.calibration
+    assert found is not None, "a strike-out ends with a calibration or one step"
+    assert result.certificate is not None, "a strike-out has a certificate"
+    latent = found.latent if isinstance(found, Version) else latent_of(found)
     plan = Plan(
         book=seen.name,
         position=seen.position.number,
         head=seen.position.head,
-        ids=tuple(done.ids.tolist()),
+        ids=tuple(done.forgotten.ids.tolist()),
         reason=reason.to_plain(),
         before=dict(before.parameters),
-        after=dict(done.parameters),
-        moved=moved(before.parameters, done.parameters, errors),
-        path=done.path,
+        after=dict(found.parameters),
+        moved=moved(before.parameters, found.parameters, found.standard_errors),
+        path=result.path,
         touched=shards_of(done.forgotten),
-        certificate=done.certificate,
+        certificate=result.certificate,
         refit=tuple(map(str, done.refits)),
         tolerance=tolerance,
-        latent=latent,
+        latent=_paths(before.latent, latent),
     )
     return plan.sealed(lambda shown: seen.commit("plan", shown))
 
@@ -231,19 +219,10 @@ def _paths(before: Any, after: Any) -> dict[str, tuple[float | None, float | Non
     return {group: (value, after[group][0] if group in after else None) for group, (value, _) in before.items()}
 
 
-def _commit(seen: Snapshot, done: Recalibrated | Stepped, reason: Reason) -> Change:
-    names = done.ids.tolist()
-    result = result_of(seen, done)
+def _commit(seen: Snapshot, done: StrikeOut, reason: Reason) -> Change:
+    names, result = done.forgotten.ids.tolist(), done.result
+    if result.calibration is not None:
+        result = replace(result, follow=follow_change(seen, result.calibration, removed=done.forgotten))
     with seen.session.writing(seen.position) as book:
         book.store.strike(names, entry=book.number)
         return commit(book, seen, EntryFacts("forget", reason, names, {"forgotten": len(names)}), result)
-
-
-def result_of(seen: Snapshot, done: Recalibrated | Stepped) -> Result:
-    """Return the result of a strike-out, with footprints and states subtracted."""
-    before = seen.check_current()
-    if isinstance(done, Stepped):
-        version = done.version(entry=seen.next)
-        return Result(done.follow, version=version, before=before, certificate=done.certificate, path=done.path)
-    follow = follow_change(seen, done.calibration, removed=done.forgotten)
-    return Result(follow, done.calibration, before=before, certificate=done.certificate, path=done.path)

@@ -7,16 +7,15 @@ the states alone do not show whether they determine every latent parameter at th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from math import nan, sqrt
 
 from numpy.typing import ArrayLike
 
 from strikeout.assurance.build import build_of
-from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issue import Answer, issue
 from strikeout.assurance.optimality import Optimality, question
+from strikeout.book.commit import Result
 from strikeout.book.linearization import BookLinearization
 from strikeout.book.records import Snapshot
 from strikeout.book.state_store import NO_QUOTES, StateUpdate, in_objective
@@ -27,12 +26,11 @@ from strikeout.errors import ParameterError, RefusedError
 from strikeout.forgetting.evidence import KeptEvidence, Unsupported, free_parameters, unsupported
 from strikeout.forgetting.online import latent_of_least_cost
 from strikeout.forgetting.step_error import NoStep, StepError, certify, latent_errors, loses_a_group
-from strikeout.quotes.forwards import Refit, is_derived
-from strikeout.quotes.names import Names
+from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes, join
 from strikeout.statistics.losses import Squared
 from strikeout.statistics.second_order import SecondOrder
-from strikeout.statistics.system import Group, OneStep, System
+from strikeout.statistics.system import Group, OneStep
 
 
 def evidence_of(linearization: BookLinearization, how: Settings, size: int) -> KeptEvidence:
@@ -46,84 +44,10 @@ def evidence_of(linearization: BookLinearization, how: Settings, size: int) -> K
     return KeptEvidence(linearization.model, how, size, linearization.panel, linearization.latent, without=without)
 
 
-@dataclass(frozen=True, eq=False)
-class Stepped:
-    """Quotes struck out and learnt by one step, certified to be within ``tolerance`` standard errors of the optimum.
-
-    ``linearization`` is that of before, with references for groups that are new.
-    """
-
-    forgotten: Quotes
-    added: Quotes
-    linearization: BookLinearization
-    last: Version
-    evidence: KeptEvidence
-    step: OneStep
-    step_error: StepError
-    tolerance: float
-    start: System | None
-    refits: tuple[Refit, ...] = ()  # always empty: a step is taken only if no forward is refitted
-
-    @property
-    def ids(self) -> Names:
-        return self.forgotten.ids
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        return self.step.parameters
-
-    @property
-    def operator(self) -> str:
-        return "update" if len(self.added) else "downdate"
-
-    @property
-    def path(self) -> tuple[str, ...]:
-        return (f"{self.operator}: {self.step_error.sentence}, and {self.tolerance:g} were asked for",)
-
-    @property
-    def follow(self) -> StateUpdate:
-        """How the stored states change."""
-        how = self.evidence.settings
-        return StateUpdate(None, self.linearization, how, removed=self.forgotten, added=self.added, start=self.start)
-
-    @cached_property
-    def certificate(self) -> Certificate:
-        """The certificate, which claims STATE and STEP to the bit and OPTIMUM to the tolerance."""
-        answer = Answer(
-            self.parameters, self.operator, self.step.latent, struck=len(self.forgotten), tolerance=self.tolerance
-        )
-        return issue(self.evidence, answer, system=self.step.system)
-
-    def version(self, *, entry: int) -> Version:
-        """Return the results as a book stores them. The RMSE is predicted by the state after the step, with weights."""
-        step, last = self.step, self.last
-        system, change = step.equations.system(), step.change.tolist()
-        rest = system.cost - sum(g * d for g, d in zip(system.rows[-1], change, strict=False))
-        errors = self.step_error.standard_errors
-        latents = latent_errors(step) if step.latent else {}
-        kind = last.kind
-        if kind is not None and step.latent:  # the test of one value for all groups was of the quotes before
-            kind = {"label": kind["label"], "latent": kind["latent"], "groups": len(step.latent)}
-        return replace(
-            last,
-            entry=entry,
-            parameters=self.parameters,
-            standard_errors={name: errors.get(name, nan) for name in self.parameters},
-            errors=None,
-            rmse=sqrt(max(rest, 0.0) / system.count),
-            count=system.count,
-            converged=True,
-            termination=f"One step from the reference of entry {self.linearization.entry}: {self.step_error.sentence}.",
-            state=None if self.start is None else self.start.digest(),
-            build=build_of(last.model),
-            latent={str(group): (value, latents[group]) for group, value in step.latent.items()},
-            kind=kind,
-            step={"reference": self.linearization.entry, "tolerance": self.tolerance.hex()},
-        )
-
-
-def try_step(records: Snapshot, removed: Quotes, tolerance: float, *, added: Quotes = NO_QUOTES) -> Stepped | NoStep:
+def try_step(records: Snapshot, removed: Quotes, tolerance: float, *, added: Quotes = NO_QUOTES) -> Result | NoStep:
     """Strike quotes out by one step from the footprints of a book; or return why that cannot replace the optimum.
+
+    The certificate claims STATE and STEP to the bit and OPTIMUM to the tolerance, in standard errors.
 
     Args:
         added: quotes that are learnt in the same step.
@@ -180,7 +104,46 @@ def try_step(records: Snapshot, removed: Quotes, tolerance: float, *, added: Quo
     judged = certify(step, evidence, tolerance, ids=lambda: used.ids, measure=measure)
     if isinstance(judged, NoStep):
         return judged
-    return Stepped(removed, added, grown, last, evidence, step, judged, tolerance, after.start)
+    operator = "update" if len(added) else "downdate"
+    answer = Answer(step.parameters, operator, step.latent, struck=len(removed), tolerance=tolerance)
+    return Result(
+        StateUpdate(None, grown, how, removed=removed, added=added, start=after.start),
+        version=replace(
+            _version(last, step, judged, entry=linearization.entry, tolerance=tolerance),
+            entry=records.next,
+            state=None if after.start is None else after.start.digest(),
+        ),
+        before=last,
+        certificate=issue(evidence, answer, system=step.system),
+        path=(f"{operator}: {judged.sentence}, and {tolerance:g} were asked for",),
+    )
+
+
+def _version(last: Version, step: OneStep, judged: StepError, *, entry: int, tolerance: float) -> Version:
+    """Return the results of a step as a book stores them, from the reference of an entry.
+
+    The RMSE is predicted by the state after the step, with weights.
+    """
+    system, change = step.equations.system(), step.change.tolist()
+    rest = system.cost - sum(g * d for g, d in zip(system.rows[-1], change, strict=False))
+    latents = latent_errors(step) if step.latent else {}
+    kind = last.kind
+    if kind is not None and step.latent:  # the test of one value for all groups was of the quotes before
+        kind = {"label": kind["label"], "latent": kind["latent"], "groups": len(step.latent)}
+    return replace(
+        last,
+        parameters=step.parameters,
+        standard_errors={name: judged.standard_errors.get(name, nan) for name in step.parameters},
+        errors=None,
+        rmse=sqrt(max(rest, 0.0) / system.count),
+        count=system.count,
+        converged=True,
+        termination=f"One step from the reference of entry {entry}: {judged.sentence}.",
+        build=build_of(last.model),
+        latent={str(group): (value, latents[group]) for group, value in step.latent.items()},
+        kind=kind,
+        step={"reference": entry, "tolerance": tolerance.hex()},
+    )
 
 
 def _with_new_groups(linearization: BookLinearization, added: Quotes, how: Settings) -> BookLinearization | None:

@@ -7,13 +7,13 @@ from typing import TypedDict
 
 from strikeout.book.approvals import require_approval
 from strikeout.book.commit import EntryFacts, Result, commit, follow_change
-from strikeout.book.forget import certify, check_given_tolerance, result_of
+from strikeout.book.forget import certify, check_given_tolerance
 from strikeout.book.import_quotes import arrival_of
 from strikeout.book.records import Snapshot, Why
 from strikeout.book.results import Change
 from strikeout.book.select import new_slices
 from strikeout.book.state_store import NO_QUOTES
-from strikeout.book.step import Stepped, try_step
+from strikeout.book.step import try_step
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.errors import RefusedError, UsageError
@@ -132,7 +132,7 @@ def _stepped(
         return (exact,)
     check_given_tolerance(tolerance)
     found = try_step(seen, removed, tolerance, added=added)
-    return result_of(seen, found) if isinstance(found, Stepped) else (f"step passed over: {found.clause}", exact)
+    return found if isinstance(found, Result) else (f"step passed over: {found.clause}", exact)
 
 
 def _with(seen: Snapshot, new: Quotes) -> Calibration:
