@@ -45,7 +45,7 @@ def test_serve_what_a_link_leads_to(tmp_path, shelf):  # noqa: F811
     library = Library(inside)
     assert list(library.paths()) == ["hard"]
     with pytest.raises(so.errors.BookError):
-        library.open("hard", who="x")
+        so.Book.open(library.path("hard"))
 
 
 def sent(to: Served, *parts: bytes, wait: float = 0.0) -> bytes:

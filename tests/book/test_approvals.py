@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -276,3 +277,31 @@ def test_verify_marks_a_removal_whose_approval_had_lapsed(path):
         with entered(ann, "forget", touched=ids, counts={"forgotten": 3}) as store:
             store.strike(ids, entry=number)
         assert approvals_of(ann.log()) == {number: None}
+
+
+def test_a_request_can_be_withdrawn_by_its_author_alone_also_after_the_approval(path):
+    with of(path, "ann") as ann, of(path, "bob") as bob:
+        first = ann.request("forget", where=EARLY).number
+        with raises(RefusedError, request=first, who="ann"):
+            bob.withdraw(first)
+        assert (ann.withdraw(first).state, ann.log()[-1].what) == ("withdrawn", "withdraw")
+        with raises(RefusedError, request=first, state="withdrawn"):
+            bob.approve(first)
+        second = ann.request("forget", where=EARLY).number
+        bob.approve(second)
+        assert ann.withdraw(second).state == "withdrawn"
+        with raises(RefusedError, verb="forget", waiting=None):
+            ann.forget(where=EARLY)
+        with raises(RefusedError, request=second, state="withdrawn"):
+            ann.withdraw(second)
+
+
+def test_verify_marks_a_removal_whose_request_was_withdrawn(path):
+    with of(path, "ann") as ann, of(path, "bob") as bob:
+        asked = ann.request("forget", where=EARLY).number
+        bob.approve(asked)
+        done = ann.forget(where=EARLY).entry
+        entries = ann.log()
+        withdrawal = replace(entries[asked - 1], what="withdraw", counts={"of": asked})
+    assert approvals_of(entries) == {done: asked + 1}
+    assert approvals_of([*entries[: done - 1], withdrawal, entries[done - 1]]) == {done: None}

@@ -61,3 +61,9 @@ def test_open_requests_can_be_listed_alone():
     table = CliRunner().invoke(strikeout, ["requests", "a.book"]).stdout
     assert "rejected" in table
     assert "bob" in table
+
+
+def test_a_request_is_withdrawn_by_the_person_who_made_it():
+    number = str(run("ann", "request", "a.book", "forget", *EARLY)["request"])
+    assert run("bob", "withdraw", "a.book", number, code=3)["error"]["who"] == "ann"
+    assert run("ann", "withdraw", "a.book", number, "--reason", "error")["state"] == "withdrawn"

@@ -225,9 +225,9 @@ def test_a_job_is_cancelled_by_its_person_or_an_admin_and_changes_nothing(served
 def test_a_worker_that_is_killed_gives_a_problem_and_the_next_request_works(served):
     with served.client("operator") as client:
         assert client.get(client.at("influence")).status_code == 200
-        for worker in list(served.desk.jobs.pool._idle):
+        for worker in list(served.desk.jobs.questions._idle):
             os.kill(worker.pid, signal.SIGKILL)
-        answers = [client.get(client.at("influence")).status_code for _ in range(3)]
+        answers = [client.get(client.at("influence"), params={"top": n}).status_code for n in (2, 3, 4)]
     assert answers[-1] == 200
     assert set(answers) <= {200, 500}
 
@@ -245,3 +245,53 @@ def test_the_metrics_count_quotes_refusals_and_verifications(served):
     assert float(lines[f'strikeout_last_verified_timestamp_seconds{{book="{served.name}"}}']) > 1.7e9
     with served.client("reader") as client:
         assert client.get("/metrics").status_code == 403
+
+
+def test_a_request_is_withdrawn_by_the_person_who_made_it(served):
+    with served.client("operator") as client, served.client("other") as other:
+        number = post(client, "requests", {"what": "forget", "where": WHERE}).json()["request"]
+        refused = post(other, f"requests/{number}/withdraw")
+        assert (refused.status_code, refused.json()["who"]) == (409, "operator")
+        done = post(client, f"requests/{number}/withdraw", {"reason": {"code": "error"}})
+        assert (done.status_code, done.json()["state"]) == (200, "withdrawn")
+        assert post(other, f"requests/{number}/approve").status_code == 409
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"panel": "date", "latent": "smoothed:2", "errors": "independent", "starts": 1},
+        {
+            "loss": "huber",
+            "select": "otm",
+            "feller": "ignore",
+            "bounds": {"mean_reversion": (0.5, 6.0)},
+            "fixed": {"correlation": -0.5},
+        },
+    ],
+)
+def test_a_calibration_takes_the_settings_of_the_command_line(served, settings):
+    with served.client("operator") as client:
+        noise = 0.0 if "panel" in settings else 0.001
+        done = post(client, "calibrations", {**settings, "perturb": noise})
+        assert done.status_code == 200, done.text
+        unknown = post(client, "calibrations", {"latent": "guessed"})
+        assert (unknown.status_code, unknown.json()["code"]) == (400, "usage")
+    with served.book() as book:
+        assert {name: getattr(book.snapshot().settings, name) for name in settings} == settings
+        assert book.snapshot().noise == noise
+
+
+def test_bad_rows_are_counted_in_the_ledger(served):
+    """The count is the book's own, so it is there after the server was started again."""
+    with served.client("operator") as client:
+        done = client.post(
+            client.at("imports"), params={"file": "a.csv"}, content=rows_of(served), headers={"if-match": head(client)}
+        )
+        assert (done.status_code, done.json()["rejected"]) == (200, 2)
+        assert client.get(client.at()).json()["quarantined"] == 2
+    with served.client("auditor") as client:
+        assert f'strikeout_quotes{{book="{served.name}",state="quarantined"}} 2.0' in client.get("/metrics").text
+    with served.book() as book:
+        assert (book.log()[-1].counts["quarantined"], book.status().quarantined) == (2, 2)
+        assert book.verify().holds

@@ -88,7 +88,7 @@ PAGES = {
     ("POST", "/books/{name}/do/erase"): ({"confirm": "{name}", **WHERE}, WRITERS),
     ("POST", "/books/{name}/do/restore"): ({"entry": "3"}, WRITERS),
     ("POST", "/books/{name}/do/calibrate"): ({}, WRITERS),
-    ("POST", "/books/{name}/do/carry-out"): ({"number": "1"}, WRITERS),
+    **{("POST", f"/books/{{name}}/do/{verb}"): ({"number": "1"}, WRITERS) for verb in ("carry-out", "withdraw")},
     **{("POST", f"/books/{{name}}/do/{verb}"): ({"number": "1"}, DECIDERS) for verb in ("approve", "reject")},
     ("POST", "/sign-out"): ({}, ALL),  # last: the session is over then
 }

@@ -30,7 +30,7 @@ Approval = Literal["one-person", "two-person"]
 Asked = Literal["forget", "erase", "one-person"]
 POLICY = "policy"  # what the ledger calls an entry that sets how many persons a removal needs
 REQUESTS = {f"request {what}": what for what in ("forget", "erase", "one-person")}  # entry -> what was asked for
-DECISIONS = {"approve": "approved", "reject": "rejected"}
+DECISIONS = {"approve": "approved", "reject": "rejected", "withdraw": "withdrawn"}
 # Entries after which the book holds the same quotes and results: an approval outlives them. After any other entry the
 # book is not what the approver saw, and what was approved would give another certificate: the approval has lapsed.
 NEUTRAL = frozenset({*REQUESTS, *DECISIONS, "export", "plot", "report", "residue", "rotate key"})
@@ -60,7 +60,7 @@ class Request:
     touched: str
     where: str
     ids: tuple[str, ...]
-    decision: str = ""  # approved, rejected, or empty
+    decision: str = ""  # approved, rejected, withdrawn, or empty
     by: str = ""
     done: int | None = None  # the entry in which it was done
     moved: int | None = None  # the entry after the approval that changed the book
@@ -69,9 +69,11 @@ class Request:
 
     @property
     def state(self) -> str:
-        """The outcome: open, approved, rejected, done, lapsed (the book moved after the approval) or expired."""
-        if self.done is not None or self.decision == "rejected":
-            return "done" if self.done is not None else self.decision
+        """Open, approved, rejected, withdrawn, done, lapsed (the book moved after the approval) or expired."""
+        if self.done is not None:
+            return "done"
+        if self.decision in ("rejected", "withdrawn"):
+            return self.decision
         if self.moved is not None:
             return "lapsed"
         return "expired" if self.is_expired else self.decision or "open"
@@ -125,17 +127,14 @@ def request(
 
 
 def decide(snapshot: Snapshot, verb: str, number: int, reason: Why) -> Request:
-    """Approve or reject what another person asked for."""
-    asked = request_at(snapshot, number)
-    if asked.state != "open":
+    """Approve or reject what another person asked for, or withdraw what one asked for oneself."""
+    asked, is_own = request_at(snapshot, number), verb == "withdraw"
+    if asked.state not in (("open", "approved") if is_own else ("open",)):
         by = f" by {asked.by}" if asked.by else f" since {asked.until}" if asked.is_expired else ""
         raise RefusedError(f"Request {number} is {asked.state} already{by}.", request=number, state=asked.state)
-    if _same(asked.who, snapshot.session.who):
-        raise RefusedError(
-            f"Request {number} is {asked.who}'s own: it takes another person to {verb} it.",
-            request=number,
-            who=asked.who,
-        )
+    if _same(asked.who, snapshot.session.who) != is_own:
+        rule = f"only {asked.who} can {verb} it" if is_own else f"it takes another person to {verb} it"
+        raise RefusedError(f"Request {number} is {asked.who}'s own: {rule}.", request=number, who=asked.who)
     with snapshot.session.writing(snapshot.position) as book:
         book.enter(verb, reason, counts={"of": number})
     return request_at(snapshot.session.snapshot(), number)
@@ -242,6 +241,8 @@ def approvals_of(entries: Sequence[Entry]) -> dict[int, int | None]:
             is_other = request_entry is not None and not _same(request_entry.who, entry.who)
             if entry.what == "approve" and request_entry is not None and is_other:
                 ready.append((entry.number, request_entry))
+            elif entry.what == "withdraw":
+                ready = [pair for pair in ready if pair[1].number != entry.counts.get("of")]
         elif persons == 2 and _needs_approval(entry):
             what = REQUEST_NEEDED[entry.what]
             wanted = what, entry.touched, _is_about_data(what, entry.why)
@@ -289,7 +290,8 @@ def _names(records: Snapshot, what: str, *, ids: ArrayLike | None, where: str | 
 
 def _found(records: Snapshot, entry: Entry, later: Sequence[Entry]) -> Request:
     wording = json.loads(records.store.page("request", page_of(entry.number)) or b'{"ids": [], "where": ""}')
-    decided = next((e for e in later if e.what in DECISIONS and e.counts.get("of") == entry.number), None)
+    decisions = [e for e in later if e.what in DECISIONS and e.counts.get("of") == entry.number]
+    decided = decisions[-1] if decisions else None  # a request can be withdrawn after its approval
     done = moved = None
     if decided is not None and decided.what == "approve":
         first = next((e for e in later if e.number > decided.number and e.what not in NEUTRAL), None)

@@ -250,7 +250,12 @@ class Book:
     # --- quotes are added --------------------------------------------------------------------------------------------
 
     def import_quotes(
-        self, quotes: Quotes, *, quarantine: str | PathLike[str] | None = None, reason: Why = None
+        self,
+        quotes: Quotes,
+        *,
+        quarantine: str | PathLike[str] | None = None,
+        quarantined: int = 0,
+        reason: Why = None,
     ) -> Imported:
         """Add the new quotes among these; those the book has change nothing, those it erased are refused and named.
 
@@ -259,15 +264,21 @@ class Book:
         Args:
             quarantine: the file with the rows that did not become quotes. A row of it may be corrected and imported
                 later, so the book records the file, and an erasure deletes it.
+            quarantined: how many rows did not become quotes; the entry of the ledger counts them.
 
         Raises:
             RefusedError: an id is in the book with other values, a slice would be left without a forward, or the book
                 was changed meanwhile. Nothing is imported.
         """
-        return self.import_chunks((quotes,), quarantine=quarantine, reason=reason)
+        return self.import_chunks((quotes,), quarantine=quarantine, quarantined=quarantined, reason=reason)
 
     def import_chunks(
-        self, chunks: Iterable[Quotes], *, quarantine: str | PathLike[str] | None = None, reason: Why = None
+        self,
+        chunks: Iterable[Quotes],
+        *,
+        quarantine: str | PathLike[str] | None = None,
+        quarantined: int = 0,
+        reason: Why = None,
     ) -> Imported:
         """Add the new quotes of all chunks, as ``import_quotes``, with one chunk in memory at a time; all or nothing.
 
@@ -277,14 +288,16 @@ class Book:
             UsageError: an id is in two chunks.
             RefusedError: as ``import_quotes``. Nothing is imported.
         """
-        return import_quotes.import_chunks(self.snapshot(), chunks, quarantine=quarantine, reason=reason)
+        how: dict[str, Any] = {"quarantine": quarantine, "quarantined": quarantined, "reason": reason}
+        return import_quotes.import_chunks(self.snapshot(), chunks, **how)
 
     def learn(self, quotes: Quotes, **how: Unpack[update.How]) -> Change:
         """Add new quotes to the book and to its calibration, in one entry.
 
         Args:
             tolerance: in standard errors; one step from the stored footprints is taken if it is certified to be within.
-            quarantine: the file with the rows that did not become quotes; see ``import_quotes``.
+            quarantine, quarantined: the file with the rows that did not become quotes, and their count; see
+                ``import_quotes``.
 
         Raises:
             RefusedError: nothing is new, the book is not calibrated or not current, an id is there with other values,
@@ -396,7 +409,8 @@ class Book:
 
         Args:
             tolerance: as for ``learn``.
-            quarantine: the file with the rows that did not become quotes; see ``import_quotes``.
+            quarantine, quarantined: the file with the rows that did not become quotes, and their count; see
+                ``import_quotes``.
 
         Raises:
             UsageError: the window is not above zero, or the quotes have no label date.
@@ -493,6 +507,14 @@ class Book:
             RefusedError: there is no such request, it is decided already, or it was made under the same name.
         """
         return approvals.decide(self.snapshot(), "reject", number, reason)
+
+    def withdraw(self, number: int, *, reason: Why = None) -> approvals.Request:
+        """Withdraw a request of one's own that is not done, also if it was approved.
+
+        Raises:
+            RefusedError: there is no such request, it is another person's, or it is done, rejected, lapsed or expired.
+        """
+        return approvals.decide(self.snapshot(), "withdraw", number, reason)
 
     @property
     def approval(self) -> approvals.Approval:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from strikeout.book.records import Snapshot, Why
+from strikeout.book.records import QUARANTINED, Snapshot, Why
 from strikeout.book.results import Imported
 from strikeout.book.select import hide_contracts, is_encrypted
 from strikeout.errors import RefusedError, UsageError
@@ -66,9 +66,9 @@ class Arrival:
         """How many quotes arrived."""
         return len(self.new) + self.repeated + self.set_aside + len(self.erased)
 
-    def to_counts(self) -> dict[str, int]:
+    def to_counts(self, quarantined: int) -> dict[str, int]:
         """Return the counts of the ledger entry."""
-        return entry_counts(len(self.new), self.repeated, len(self.erased))
+        return entry_counts(len(self.new), self.repeated, len(self.erased), quarantined)
 
 
 def classify(store: Reading, arriving: Quotes, struck: Mapping[str, int], erased: Set[str], commit: Commit) -> Arrival:
@@ -107,9 +107,9 @@ def refuse_clashes(names: Sequence[str], arrived: int) -> None:
         )
 
 
-def entry_counts(imported: int, repeated: int, refused: int) -> dict[str, int]:
+def entry_counts(imported: int, repeated: int, refused: int, quarantined: int) -> dict[str, int]:
     """Return the counts of the ledger entry of an import, without zeros."""
-    counts = {"imported": imported, "repeated": repeated, "refused": refused}
+    counts = {"imported": imported, "repeated": repeated, "refused": refused, QUARANTINED: quarantined}
     return {name: count for name, count in counts.items() if count or name == "imported"}
 
 
@@ -278,6 +278,7 @@ def import_chunks(
     chunks: Iterable[Quotes],
     *,
     quarantine: str | PathLike[str] | None = None,
+    quarantined: int = 0,
     reason: Why = None,
 ) -> Imported:
     """Add the new quotes of all chunks with one chunk in memory at a time; see ``Book.import_chunks``."""
@@ -293,7 +294,7 @@ def import_chunks(
             raise _NothingNew
         arriving.refuse_without_forward(book.store, held=before)
         book.record_file(quarantine)
-        counts = entry_counts(imported, arriving.repeated, len(arriving.erased))
+        counts = entry_counts(imported, arriving.repeated, len(arriving.erased), quarantined)
         entry = book.enter("import", reason, counts=counts, commitment=str(touched))
     return Imported(
         entry=entry,

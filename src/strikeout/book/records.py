@@ -40,6 +40,7 @@ OPTIONS = "options"  # the setting with the options of a calibration whose resul
 SMALLEST = 12  # quotes of an erasure; docs/explanation/erasing.md explains the number
 PERSONS = "persons"  # the count of an entry that sets how many persons a removal needs
 SMALLEST_ERASURE = "smallest erasure"  # the count of the first entry that sets another number
+QUARANTINED = "quarantined"  # the count of an import: rows that did not become quotes
 CONTENTS = "contents"  # the digest by which an entry commits to everything the book contains after it
 SECRET = "secret"  # the digest of the first entry that shows whether a key file is the book's own
 

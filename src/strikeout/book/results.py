@@ -122,6 +122,7 @@ class Status:
     held: int
     set_aside: int
     erased: int
+    quarantined: int  # rows of imports that did not become quotes
     entries: int
     root: str  # of the ledger's tree
     key: str  # the public key that signs
@@ -166,6 +167,7 @@ class Status:
             "held": self.held,
             "set_aside": self.set_aside,
             "erased": self.erased,
+            "quarantined": self.quarantined,
             "entries": self.entries,
             "head": f"{self.entries}:{self.root}",
             "key": self.key,

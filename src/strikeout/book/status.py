@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from strikeout.book.records import Snapshot
+from strikeout.book.records import QUARANTINED, Snapshot
 from strikeout.book.results import Comparison, Status, moved
 from strikeout.calibration.calibrate import fit
 from strikeout.calibration.calibration import Calibration
@@ -36,6 +36,7 @@ def status(seen: Snapshot) -> Status:
         held=counts.retained,
         set_aside=counts.struck,
         erased=sum(entry.counts.get("erased", 0) for entry in seen.ledger),
+        quarantined=sum(entry.counts.get(QUARANTINED, 0) for entry in seen.ledger),
         entries=len(seen.ledger),
         root=seen.ledger.root(),
         key=seen.ledger.public or "",

@@ -29,6 +29,7 @@ class How(TypedDict, total=False):
 
     tolerance: float | None
     quarantine: str | PathLike[str] | None
+    quarantined: int
     reason: Why
 
 
@@ -38,6 +39,7 @@ def learn(
     *,
     tolerance: float | None = None,
     quarantine: str | PathLike[str] | None = None,
+    quarantined: int = 0,
     reason: Why = None,
 ) -> Change:
     """Add new quotes to the book and to its calibration; see ``Book.learn``."""
@@ -53,7 +55,7 @@ def learn(
     with seen.session.writing(seen.position) as book:
         book.store.add(arrival.new)
         book.record_file(quarantine)
-        facts = EntryFacts("learn", reason, arrival.new.ids.tolist(), arrival.to_counts())
+        facts = EntryFacts("learn", reason, arrival.new.ids.tolist(), arrival.to_counts(quarantined))
         return commit(book, seen, facts, result)
 
 
@@ -81,6 +83,7 @@ def roll(
     window: int,
     tolerance: float | None = None,
     quarantine: str | PathLike[str] | None = None,
+    quarantined: int = 0,
     reason: Why = None,
 ) -> Change:
     """Learn new quotes and forget those older than the last ``window`` dates; see ``Book.roll``."""
@@ -91,7 +94,7 @@ def roll(
     if quotes is not None:
         arrival = arrival_of(seen, quotes)
         if len(arrival.new):
-            new, whole, counts = arrival.new, join(whole, arrival.new), arrival.to_counts()
+            new, whole, counts = arrival.new, join(whole, arrival.new), arrival.to_counts(quarantined)
     if "date" not in whole.labels:
         raise UsageError("A window rolls over dates, and the quotes have no label date.", window=window)
     dates = whole.labels["date"].astype(str).tolist()

@@ -59,6 +59,7 @@ COMMANDS = {
     "requests": ("requests:requests", "List the requests of a book and who decided."),
     "approve": ("requests:approve", "Approve the request of another person."),
     "reject": ("requests:reject", "Reject the request of another person."),
+    "withdraw": ("requests:withdraw", "Withdraw a request of your own."),
     "approval": ("book:approval", "Show or set whether removals from a book need a second person."),
     "serve": ("serve:serve", "Serve the books of a folder to browsers and programs."),
     "token": ("serve:token", "Make a token with which a person signs in to strikeout serve."),

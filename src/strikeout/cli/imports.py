@@ -32,6 +32,7 @@ from strikeout.cli.options import (
 from strikeout.text import agreeing
 
 if TYPE_CHECKING:
+    from strikeout.book.update import How
     from strikeout.cli.terminal import Format
     from strikeout.store.entry import Reason
 
@@ -69,7 +70,7 @@ def import_quotes(
         refuse_bad_rows(reading, max_reject=max_reject, quarantine=quarantine)
         kept = quarantine if reading.rejected else None
         with _removed_if_refused(kept):
-            done = held.import_chunks(reading.chunks(), quarantine=kept, reason=reason)
+            done = held.import_chunks(reading.chunks(), quarantine=kept, quarantined=reading.rejected, reason=reason)
             line.end()
     if as_json:
         rows = {"repeated_rows": reading.repeated}
@@ -112,7 +113,8 @@ def learn(
         reading = read_file(file, beside=held.quotes, quarantine=quarantine, **_named(options))
         kept = quarantine if reading.rejected else None
         with _removed_if_refused(kept):
-            change = held.learn(reading.quotes, tolerance=tolerance, quarantine=kept, reason=reason)
+            how: How = {"tolerance": tolerance, "quarantine": kept, "quarantined": reading.rejected, "reason": reason}
+            change = held.learn(reading.quotes, **how)
     code = report_change(change, as_json=as_json, form=form, **reading_counts(reading, quarantine))
     if form == "table":
         note_reading(reading, quarantine)
@@ -139,7 +141,9 @@ def roll(
         kept = quarantine if reading is not None and reading.rejected else None
         quotes = None if reading is None else reading.quotes
         with _removed_if_refused(kept):
-            change = held.roll(quotes, window=window, tolerance=tolerance, quarantine=kept, reason=reason)
+            rejected = 0 if reading is None else reading.rejected
+            how: How = {"tolerance": tolerance, "quarantine": kept, "quarantined": rejected, "reason": reason}
+            change = held.roll(quotes, window=window, **how)
     code = report_change(change, as_json=as_json, form=form, **reading_counts(reading, quarantine))
     if form == "table":
         note_reading(reading, quarantine)

@@ -1,4 +1,4 @@
-"""Requests that a second person approves: request, requests, approve and reject."""
+"""Requests that a second person approves: request, requests, approve, reject and withdraw."""
 
 from __future__ import annotations
 
@@ -103,6 +103,20 @@ def reject(book: str, number: int, reason: Reason | None, who: str | None, as_js
     """
     with open_book(book, who=who) as held:
         return _show(held.reject(number, reason=reason), as_json=as_json)
+
+
+@click.command("withdraw")
+@book_argument
+@number_argument
+@reason_options
+@json_option
+def withdraw(book: str, number: int, reason: Reason | None, who: str | None, as_json: bool) -> int:
+    """Withdraw request NUMBER of BOOK, which you made, also if it was approved but not done.
+
+    Refused with 3 if the request is another person's, or no longer waits.
+    """
+    with open_book(book, who=who) as held:
+        return _show(held.withdraw(number, reason=reason), as_json=as_json)
 
 
 def _wording(asked: Request) -> str:

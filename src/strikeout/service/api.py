@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from strikeout.book import Book
-from strikeout.errors import NoSuchPageError, RefusedError, StrikeoutError
+from strikeout.errors import StrikeoutError
+from strikeout.service import readings
 from strikeout.service.desk import Desk
 from strikeout.service.people import Action
-from strikeout.service.problems import JSON, frame_bytes, media_type_of, problem_of, tag_of, with_head
-from strikeout.service.quotes_view import State, quote_page
+from strikeout.service.problems import JSON, media_type_of, problem_of, tag_of, with_head
+from strikeout.service.quotes_view import State
 
-MOST_ROWS = 10_000
+MOST_ROWS, FEW_ROWS = 10_000, 1000  # of a page of quotes: at most, and if no limit is given
 Name = Annotated[str, Path(description="The name of a book, without .book.", max_length=200)]
 Number = Annotated[int, Path(ge=1, le=2**31, description="The number of an entry of the ledger.")]
 IfNoneMatch = Annotated[str | None, Header(description="The head that was seen; 304 if it is still the head.")]
@@ -80,52 +81,32 @@ async def books(request: Request) -> dict[str, Any]:
 
 async def _glance(desk: Desk, request: Request, name: str) -> dict[str, Any]:
     try:
-        found, _ = await desk.read(request, name, described)
+        found, _ = await desk.read(request, name, readings.described)
     except StrikeoutError as error:
         return {"name": name, "problem": problem_of(error).to_dict()}
     finally:
         request.state.book = None
-    shown = ("name", "held", "set_aside", "erased", "entries", "head", "current", "approval", "open_requests")
-    return {key: found[key] for key in shown}
-
-
-def described(book: Book) -> dict[str, Any]:
-    """Return a book at a glance: its status, its policy and how many requests wait for a decision."""
-    status = book.status()
-    return {
-        "name": book.path.stem,
-        **status.to_dict(),
-        "sentence": status.sentence,
-        "approval": book.approval,
-        "open_requests": sum(one.state == "open" for one in book.requests()),
-    }
+    return {key: found[key] for key in readings.GLANCE}
 
 
 @router.get("/books/{name}", summary="Show a book")
 async def show(request: Request, name: Name, if_none_match: IfNoneMatch = None) -> Response:
     """Return what a book holds, its calibration and the head of its ledger, which is also the ETag."""
-    found, head = await desk_of(request).read(request, name, described)
+    found, head = await desk_of(request).read(request, name, readings.described)
     return with_head(found, head, seen=if_none_match)
 
 
 @router.get("/books/{name}/versions", summary="List the calibrations")
 async def versions(request: Request, name: Name, if_none_match: IfNoneMatch = None) -> Response:
     """Return parameters, standard errors and fit of every calibration that the book contains."""
-    found, head = await desk_of(request).read(request, name, lambda book: book.history().to_dict())
+    found, head = await desk_of(request).read(request, name, readings.versions)
     return with_head(found, head, seen=if_none_match)
 
 
 @router.get("/books/{name}/versions/{entry}", summary="Show a calibration")
 async def version(request: Request, name: Name, entry: Number, if_none_match: IfNoneMatch = None) -> Response:
     """Return everything that the book contains of the calibration of an entry."""
-
-    def work(book: Book) -> dict[str, Any]:
-        made = {version.entry: version for version in book.snapshot().versions}
-        if entry not in made:
-            raise NoSuchPageError(f"Entry {entry} is not a calibration that the book contains.", entries=list(made))
-        return {"entry": entry, **made[entry].to_dict()}
-
-    found, head = await desk_of(request).read(request, name, work)
+    found, head = await desk_of(request).read(request, name, readings.version, entry)
     return with_head(found, head, seen=if_none_match)
 
 
@@ -151,20 +132,20 @@ async def quotes(
     accept: Annotated[str, Header()] = JSON,
 ) -> Response:
     """Return quotes by id, page by page as JSON, or all of them as CSV, Parquet or an Arrow stream (header Accept)."""
-    kind = media_type_of(accept)
-    most = limit if limit is not None or kind != JSON else 1000
-
-    def work(book: Book) -> tuple[dict[str, Any] | bytes, str | None]:
-        page = quote_page(book, where=where, state=state, limit=most, cursor=cursor)
-        return (page.to_dict() if kind == JSON else frame_bytes(page.frame, kind)), page.cursor
-
-    (body, after), head = await desk_of(request).read(request, name, work)
-    if isinstance(body, dict):
-        return with_head(body, head)
-    headers = {"etag": tag_of(head), "content-disposition": f"attachment; filename=quotes.{_ENDINGS[kind]}"}
-    if after is not None:
-        headers["x-next-cursor"] = after
-    return Response(body, media_type=kind, headers=headers)
+    desk, kind = desk_of(request), media_type_of(accept)
+    asked = {"where": where, "state": state, "cursor": cursor}
+    if kind == JSON:
+        found = await desk.ask(request, name, "quotes", limit=limit or FEW_ROWS, **asked)
+        shown = {key: found[key] for key in ("total", "cursor", "quotes")}
+        return with_head(shown, found["head"], headers={"vary": "accept"})
+    found = await desk.ask(request, name, "quote file", kind=kind, limit=limit, **asked)
+    headers = {
+        "etag": tag_of(found["head"]),
+        "vary": "accept",
+        "content-disposition": f"attachment; filename=quotes.{_ENDINGS[kind]}",
+        **({} if found["cursor"] is None else {"x-next-cursor": found["cursor"]}),
+    }
+    return Response(b64decode(found["body"]), media_type=kind, headers=headers)
 
 
 _ENDINGS = {
@@ -211,30 +192,15 @@ async def plan(request: Request, name: Name, body: PlanBody) -> Response:
 @router.get("/books/{name}/log", summary="List the ledger")
 async def log(request: Request, name: Name, if_none_match: IfNoneMatch = None) -> Response:
     """Return every entry of the ledger, in order, and whether a removal had the approval that it needed."""
-    found, head = await desk_of(request).read(request, name, log_of)
+    found, head = await desk_of(request).read(request, name, readings.log)
     return with_head({"entries": found}, head, seen=if_none_match)
-
-
-def log_of(book: Book) -> list[dict[str, Any]]:
-    """Return the entries of a book's ledger, each with the approval that it needed."""
-    approved = book.approvals_of_removals()
-    return [
-        {
-            **entry.to_dict(),
-            "needed_approval": entry.number in approved,
-            "approved_by_entry": approved.get(entry.number),
-        }
-        for entry in book.log()
-    ]
 
 
 @router.get("/books/{name}/requests", summary="List requests")
 async def requests(request: Request, name: Name, if_none_match: IfNoneMatch = None) -> Response:
     """Return every request for a removal, who asked, who decided, and whether it was done."""
-    found, head = await desk_of(request).read(
-        request, name, lambda book: {"requests": [one.to_dict() for one in book.requests()]}
-    )
-    return with_head(found, head, seen=if_none_match)
+    found, head = await desk_of(request).read(request, name, readings.requests)
+    return with_head({"requests": found}, head, seen=if_none_match)
 
 
 @router.get("/books/{name}/verify", summary="Verify a book")
@@ -251,14 +217,7 @@ async def verify(
 @router.get("/books/{name}/certificates/{entry}", summary="Show a certificate")
 async def certificate(request: Request, name: Name, entry: Number) -> Response:
     """Return the certificate of an entry: the bytes that ``strikeout verify`` reads."""
-
-    def work(book: Book) -> bytes:
-        try:
-            return book.certificate(entry).to_bytes()
-        except RefusedError as error:
-            raise NoSuchPageError(*error.parts, **error.facts) from error
-
-    found, head = await desk_of(request).read(request, name, work, action=Action.VERIFY)
+    found, head = await desk_of(request).read(request, name, readings.certificate, entry, action=Action.VERIFY)
     return Response(found, media_type=JSON, headers={"etag": tag_of(head)})
 
 

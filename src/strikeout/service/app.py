@@ -13,14 +13,13 @@ import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import PlainTextResponse
 
 from strikeout import __version__
 from strikeout.errors import NoSuchPageError, StrikeoutError, UsageError
-from strikeout.service import api, changes
+from strikeout.service import api, changes, readings
 from strikeout.service.access_log import AccessLog
 from strikeout.service.desk import Desk
 from strikeout.service.library import Library
@@ -90,8 +89,13 @@ def _add_health(app: FastAPI, desk: Desk) -> None:
     async def metrics(request: Request) -> Response:
         """Return the metrics of the server and its books for Prometheus."""
         desk.person(request).check(Action.OPERATE)
-        text = await run_in_threadpool(desk.jobs.metrics.expose, desk.library)
-        return Response(text, media_type=CONTENT_TYPE_LATEST)
+        books, broken = {}, 0
+        for name, path in desk.library.paths().items():
+            try:
+                books[name], _ = await desk.jobs.findings.read(path, readings.measured)
+            except StrikeoutError:
+                broken += 1
+        return Response(desk.jobs.metrics.expose(books, broken=broken), media_type=CONTENT_TYPE_LATEST)
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:

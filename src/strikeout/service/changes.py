@@ -78,15 +78,21 @@ class CalibrateBody(BaseModel):
     """Settings of a calibration; what is not given is as the last time, or with ``fresh`` at its default."""
 
     model_config = ConfigDict(extra="forbid")
-    model: str | None = Field(None, max_length=100)
-    weights: str | None = Field(None, max_length=100)
-    residual: str | None = Field(None, max_length=100)
-    loss: str | None = Field(None, max_length=100)
-    panel: str | None = Field(None, max_length=100)
-    select: str | None = Field(None, max_length=100)
-    through: Literal["auto", "quotes", "moments"] | None = None
+    model: str | None = Field(None, max_length=100, examples=["heston"])
+    weights: Literal["given", "none", "relative", "vega", "spread", "vol-spread"] | None = None
+    residual: Literal["price", "implied_vol"] | None = None
+    loss: str | None = Field(None, max_length=100, examples=["huber", "huber:0.02"])
+    panel: str | None = Field(None, max_length=100, description='"auto", a label such as "date", or null for none.')
+    latent: str | None = Field(None, max_length=100, description="free, smoothed or filtered; smoothed:2 by strength.")
+    select: Literal["all", "otm"] | None = None
+    feller: Literal["warn", "enforce", "ignore"] | None = None
+    starts: int | None = Field(None, ge=1, le=100)
+    errors: str | None = Field(None, max_length=200, examples=["auto", "cluster:date", "jackknife:date"])
     fixed: dict[str, float] | None = None
     bounds: dict[str, tuple[float, float]] | None = None
+    pool: bool | None = None
+    through: Literal["auto", "quotes", "moments"] | None = None
+    perturb: float | None = Field(None, ge=0.0, description="A share of noise on the footprints that are kept.")
     fresh: bool = False
     reason: Why | None = None
 
@@ -154,7 +160,8 @@ async def restore(request: Request, name: Name, body: RestoreBody, asked: Asked)
 async def calibrate(request: Request, name: Name, body: CalibrateBody, asked: Asked) -> Response:
     """Calibrate the quotes that the book holds. ``"panel": null`` asks for one latent parameter for all dates."""
     given = body.model_dump(exclude_unset=True)
-    return await change(request, name, "calibrate", asked, **given)
+    settings = {setting: value for setting, value in given.items() if value is not None or setting == "panel"}
+    return await change(request, name, "calibrate", asked, **settings)
 
 
 @router.post("/books/{name}/erasures", summary="Erase quotes, or rehearse it")
@@ -185,11 +192,11 @@ async def decide(
     request: Request,
     name: Name,
     number: Number,
-    decision: Literal["approve", "reject", "carry-out"],
+    decision: Literal["approve", "reject", "withdraw", "carry-out"],
     body: DecisionBody,
     asked: Asked,
 ) -> Response:
-    """Approve or reject the request of another person, or carry out one that was approved."""
+    """Approve or reject the request of another person, withdraw one's own, or carry out one that was approved."""
     how: dict[str, Any] = {"number": number}
     if decision != "carry-out":
         how["reason"] = None if body.reason is None else body.reason.model_dump()

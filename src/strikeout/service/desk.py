@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, TypeVar
 
 from fastapi import Request
-from fastapi.concurrency import run_in_threadpool
 
-from strikeout.book import Book
 from strikeout.errors import MissingHeadError, ReusedKeyError, SignInError, UsageError
-from strikeout.service.jobs import Job, Jobs, Pool, Task
-from strikeout.service.library import Library, head_of
+from strikeout.service.jobs import Job, Jobs, Task
+from strikeout.service.library import Library
 from strikeout.service.metrics import Metrics
 from strikeout.service.people import Action, Authentication, Person
 from strikeout.service.sessions import COOKIE, Session, Sessions, SignInLimit, named_for
@@ -44,7 +42,7 @@ class Desk:
     @staticmethod
     def of(library: Library, people: Authentication, *, workers: int = 2, **limits: Any) -> Desk:
         """Return a desk with this many worker processes, which start when they are needed."""
-        return Desk(library, people, Jobs(Pool(workers), Metrics()), **limits)
+        return Desk(library, people, Jobs(workers, Metrics()), **limits)
 
     def person(self, request: Request) -> Person:
         """Return who sends a request: by its token, or by the session of a browser.
@@ -73,9 +71,14 @@ class Desk:
         return self.sessions.read(request.cookies.get(named_for(COOKIE, request.scope.get("server"))))
 
     async def read(
-        self, request: Request, name: str, work: Callable[[Book], Found], *, action: Action = Action.READ
+        self,
+        request: Request,
+        name: str,
+        work: Callable[..., Found],
+        *arguments: Hashable,
+        action: Action = Action.READ,
     ) -> tuple[Found, str]:
-        """Return what a function finds in a book, and the head of the book's ledger.
+        """Return what a function of ``readings`` finds in a book, and the head of its ledger; kept until it changes.
 
         Raises:
             RoleError: the role does not permit it.
@@ -85,12 +88,7 @@ class Desk:
         person.check(action)
         path = self.library.path(name)
         request.state.book = path.stem
-
-        def opened() -> tuple[Found, str]:
-            with Book.open(path, who=person.name) as book:
-                return work(book), head_of(book)
-
-        return await run_in_threadpool(opened)
+        return await self.jobs.findings.read(path, work, *arguments)
 
     async def ask(self, request: Request, name: str, verb: str, **arguments: Any) -> dict[str, Any]:
         """Run a verb that changes nothing in a worker process, and return its result with the head of the book.

@@ -9,15 +9,20 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 from strikeout.errors import CancelledError, NoSuchPageError
+from strikeout.service.library import Findings
 from strikeout.service.metrics import Metrics
 from strikeout.service.problems import INTERNAL, Problem, ProblemError, problem_of
+from strikeout.service.verbs import VERBS
 
 LONGEST_ANSWER = 1 << 28  # bytes of one line
 KEPT = 500  # jobs that are over and can still be asked for
+MOST_KEPT = 200  # quotes of an answer that is kept until the book changes
 OVER = ("done", "failed", "cancelled")
 REMOVED = {"removed": True}  # in place of the result of a job, after an erasure
 
@@ -97,8 +102,9 @@ class Job:
 class Pool:
     """Worker processes, started when they are needed and used again. A cancelled task ends its worker."""
 
-    def __init__(self, size: int) -> None:
-        self._free = asyncio.Semaphore(size)
+    def __init__(self, size: int, *options: str) -> None:
+        """Run at most this many workers at a time, each started with these options."""
+        self._free, self._options = asyncio.Semaphore(size), options
         self._idle: list[asyncio.subprocess.Process] = []
 
     async def run(self, task: Task, progress: Callable[[dict[str, Any]], None]) -> tuple[dict[str, Any], str]:
@@ -131,7 +137,7 @@ class Pool:
             if worker.returncode is None:
                 return worker
         pipe = asyncio.subprocess.PIPE
-        words = (sys.executable, "-m", "strikeout.service.worker")
+        words = (sys.executable, "-m", "strikeout.service.worker", *self._options)
         return await asyncio.create_subprocess_exec(*words, stdin=pipe, stdout=pipe, limit=LONGEST_ANSWER)
 
     async def _ask(
@@ -162,10 +168,15 @@ async def _end(worker: asyncio.subprocess.Process) -> None:
 
 
 class Jobs:
-    """The jobs of a server. Changes of one book run one after another; reading does not wait for them."""
+    """The jobs of a server. Changes of one book run one after another.
 
-    def __init__(self, pool: Pool, metrics: Metrics) -> None:
-        self.pool, self.metrics = pool, metrics
+    Questions have workers of their own, so that a page does not wait for a calibration.
+    """
+
+    def __init__(self, workers: int, metrics: Metrics) -> None:
+        self.metrics = metrics
+        self.questions, self.changes = Pool(workers), Pool(workers, "--changes")
+        self.findings = Findings()
         self._jobs: dict[str, Job] = {}
         self._turns: dict[str, asyncio.Lock] = {}
 
@@ -175,15 +186,22 @@ class Jobs:
         Raises:
             ProblemError: the verb raised an error.
         """
-        result, head = await self._timed(task, lambda _: None)
+        if VERBS[task.verb].is_kept and task.arguments.get("limit", 0) <= MOST_KEPT:
+            question = task.verb, json.dumps(task.arguments, sort_keys=True)
+            compute = partial(self._timed, self.questions, task)
+            result, head = await self.findings.ask(Path(task.path), question, compute)
+        else:
+            result, head = await self._timed(self.questions, task)
         if task.verb == "verify" and result["verdict"] == "verified":
             self.metrics.verified(task.book)
         return {**result, "head": head}
 
-    async def _timed(self, task: Task, progress: Callable[[dict[str, Any]], None]) -> tuple[dict[str, Any], str]:
+    async def _timed(
+        self, pool: Pool, task: Task, progress: Callable[[dict[str, Any]], None] = lambda _: None
+    ) -> tuple[dict[str, Any], str]:
         begun = time.perf_counter()
         try:
-            return await self.pool.run(task, progress)
+            return await pool.run(task, progress)
         finally:
             self.metrics.ran(task.verb, time.perf_counter() - begun)
 
@@ -206,7 +224,7 @@ class Jobs:
         try:
             async with turn:
                 job.move("running")
-                job.result, job.head = await self._timed(job.task, lambda facts: self._note(job, facts))
+                job.result, job.head = await self._timed(self.changes, job.task, lambda facts: self._note(job, facts))
                 if job.task.verb in ("erase", "carry out"):
                     await self.drop_results(job.task.path)
                     job.task = replace(job.task, arguments={})  # ids and conditions
@@ -234,7 +252,12 @@ class Jobs:
             job.result = None if job.result is None else REMOVED
             job.task = replace(job.task, arguments={})
             del self._jobs[job.number]
-        await self.pool.renew()
+        await self.findings.drop(path)
+        await self._renew()
+
+    async def _renew(self) -> None:
+        for pool in (self.questions, self.changes):
+            await pool.renew()
 
     @staticmethod
     def _note(job: Job, facts: dict[str, Any]) -> None:
@@ -283,4 +306,5 @@ class Jobs:
         for each in waiting:
             each.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
-        await self.pool.renew()
+        await self._renew()
+        await self.findings.close()

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-
-from strikeout.book import Book
-from strikeout.errors import StrikeoutError
-from strikeout.service.library import Library
 
 BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
@@ -50,24 +47,21 @@ class Metrics:
         """Note that a book was verified now."""
         self._verified.labels(book).set(time.time())
 
-    def expose(self, library: Library) -> bytes:
-        """Return all metrics as text, those of books read now."""
-        broken = 0
+    def expose(self, books: Mapping[str, tuple[Mapping[str, int], Sequence[str]]], *, broken: int) -> bytes:
+        """Return all metrics as text.
+
+        Args:
+            books: quotes by state, and since when requests wait for a decision (``readings.measured``).
+            broken: how many files cannot be opened as books.
+        """
+        now = datetime.now(UTC)
         for gauge in (self._quotes, self._pending, self._oldest):
             gauge.clear()
-        for name, path in library.paths().items():
-            try:
-                with Book.open(path) as book:
-                    self._read(name, book)
-            except StrikeoutError:
-                broken += 1
+        for name, (counts, waiting) in books.items():
+            for state, count in counts.items():
+                self._quotes.labels(name, state).set(count)
+            ages = [(now - datetime.fromisoformat(at)).total_seconds() for at in waiting]
+            self._pending.labels(name).set(len(ages))
+            self._oldest.labels(name).set(max(ages, default=0.0))
         self._broken.set(broken)
         return generate_latest(self._registry)
-
-    def _read(self, name: str, book: Book) -> None:
-        status, now = book.status(), datetime.now(UTC)
-        for state in ("held", "set_aside", "erased"):
-            self._quotes.labels(name, state).set(getattr(status, state))
-        waiting = [datetime.fromisoformat(one.at) for one in book.requests() if one.state == "open"]
-        self._pending.labels(name).set(len(waiting))
-        self._oldest.labels(name).set((now - min(waiting)).total_seconds() if waiting else 0.0)

@@ -124,7 +124,9 @@ def tag_of(head: str) -> str:
     return f'"{head}"'
 
 
-def with_head(content: Mapping[str, Any], head: str, *, status: int = 200, seen: str | None = None) -> Response:
+def with_head(
+    content: Mapping[str, Any], head: str, *, seen: str | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
     """Return plain values with the head of the ledger as entity tag; 304 if the client has seen it.
 
     Args:
@@ -133,7 +135,7 @@ def with_head(content: Mapping[str, Any], head: str, *, status: int = 200, seen:
     tag = tag_of(head)
     if seen is not None and tag in [part.strip().removeprefix("W/") for part in seen.split(",")]:
         return Response(status_code=304, headers={"etag": tag})
-    return ExactJSON(dict(content), status, {"etag": tag})
+    return ExactJSON(dict(content), headers={"etag": tag, **(headers or {})})
 
 
 def media_type_of(accept: str) -> str:
@@ -147,9 +149,11 @@ def media_type_of(accept: str) -> str:
 
 
 def frame_bytes(frame: pl.DataFrame, kind: str) -> bytes:
-    """Return a table as CSV, Parquet or an Arrow stream. Texts of a CSV that begin like formulas are guarded."""
+    """Return a table as JSON, CSV, Parquet or an Arrow stream. Texts of a CSV that begin like formulas are guarded."""
     out = io.BytesIO()
-    if kind == CSV:
+    if kind == JSON:
+        out.write(json.dumps(frame.fill_nan(None).to_dicts(), allow_nan=False).encode())
+    elif kind == CSV:
         guarded(frame).write_csv(out)
     elif kind == PARQUET:
         frame.write_parquet(out)

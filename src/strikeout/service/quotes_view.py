@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from strikeout.quotes.conditions import literal
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.selection import select
 from strikeout.quotes.writing import frame_of
+from strikeout.service.problems import frame_bytes
 
 MOST_DATES, SHOWN_VALUES = 1000, 12  # dates of a facet, and values of another one
 State = Literal["held", "struck", "all"]
@@ -47,26 +49,46 @@ def quote_page(
     Raises:
         UsageError: the condition cannot be read, or the cursor is not one of these.
     """
-    frames = []
-    if state in ("held", "all"):
-        frames.append(_frame(book.quotes(), where, None))
-    if state in ("struck", "all"):
-        frames += [_frame(quotes, where, entry) for entry, quotes in book.snapshot().set_aside.items()]
-    joined = pl.concat(frames, how="diagonal_relaxed") if frames else _frame(book.quotes()[:0], None, None)
-    found = joined.sort("id")
-    total = found.height
-    if cursor is not None:
-        found = found.filter(pl.col("id") > _after(cursor))
-    shown = found if limit is None else found.head(limit)
-    more = shown.height < found.height
-    return QuotePage(shown, total, _cursor(shown["id"][-1]) if more and shown.height else None)
+    after = None if cursor is None else _after(cursor)
+    parts: list[tuple[int | None, Quotes]] = [] if state == "struck" else [(None, book.quotes())]
+    parts += [] if state == "held" else list(book.snapshot().set_aside.items())
+    matching = [
+        (entry, quotes, quotes.ids if where is None or not len(quotes) else select(quotes, where))
+        for entry, quotes in parts
+    ]
+    names = sorted(name for _, _, ids in matching for name in ids.tolist())
+    first = 0 if after is None else bisect_right(names, after)
+    shown = names[first : None if limit is None else first + limit]
+    chosen = set(shown)
+    frames = [
+        frame_of(quotes.only([name for name in ids.tolist() if name in chosen])).with_columns(
+            pl.lit(entry, dtype=pl.Int64).alias("struck_by")
+        )
+        for entry, quotes, ids in matching or [(None, book.quotes(), np.array([], object))]
+    ]
+    is_more = bool(shown) and first + len(shown) < len(names)
+    return QuotePage(
+        pl.concat(frames, how="diagonal_relaxed").sort("id"), len(names), _cursor(shown[-1]) if is_more else None
+    )
 
 
-def facets_of(book: Book) -> list[dict[str, Any]]:
+def quotes(book: Book, tell: object, **asked: Any) -> dict[str, Any]:  # noqa: ARG001
+    """Return a page of quotes as plain values, and the names of its columns."""
+    page = quote_page(book, **asked)
+    return {**page.to_dict(), "columns": page.frame.columns}
+
+
+def quote_file(book: Book, tell: object, *, kind: str, **asked: Any) -> dict[str, Any]:  # noqa: ARG001
+    """Return quotes as the bytes of a file, in base 64, and the cursor of the next page."""
+    page = quote_page(book, **asked)
+    return {"body": b64encode(frame_bytes(page.frame, kind)).decode("ascii"), "cursor": page.cursor}
+
+
+def facets(book: Book, tell: object) -> dict[str, Any]:  # noqa: ARG001
     """Return the labels with few values, each value with its count and the condition that selects it."""
-    quotes = book.quotes()
+    held = book.quotes()
     found = []
-    for name, values in quotes.labels.items():
+    for name, values in held.labels.items():
         distinct, counts = np.unique(values.astype(str), return_counts=True)
         most = MOST_DATES if name in ("date", "expiry_date") else SHOWN_VALUES
         if not 1 < len(distinct) <= most or not name.isidentifier():
@@ -74,12 +96,7 @@ def facets_of(book: Book) -> list[dict[str, Any]]:
         order = np.argsort(-counts, kind="stable")[:SHOWN_VALUES]
         listed = [(distinct[n].item(), int(counts[n]), f"{name} = {literal(distinct[n])}") for n in sorted(order)]
         found.append({"name": name, "values": listed, "more": len(distinct) - len(listed)})
-    return found
-
-
-def _frame(quotes: Quotes, where: str | None, entry: int | None) -> pl.DataFrame:
-    kept = quotes if where is None or not len(quotes) else quotes.only(select(quotes, where))
-    return frame_of(kept).with_columns(pl.lit(entry, dtype=pl.Int64).alias("struck_by"))
+    return {"facets": found}
 
 
 def _cursor(name: str) -> str:

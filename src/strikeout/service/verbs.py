@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from strikeout.assurance.influence import influence
 from strikeout.book import Book
+from strikeout.book.approvals import Request
 from strikeout.book.plan import Plan
 from strikeout.errors import RefusedError, StrikeoutError, UsageError
-from strikeout.forgetting.preview import preview
 from strikeout.models.named import model_named
 from strikeout.service.people import Action
 from strikeout.service.pictures import PICTURES
+from strikeout.service.quotes_view import facets, quote_file, quotes
 from strikeout.statistics.shards import split_cuts
 from strikeout.store.entry import Reason
 from strikeout.store.ledger import Head
@@ -30,11 +32,15 @@ MOST_QUARANTINED = 5_000  # rows of a quarantine; the others are counted
 
 @dataclass(frozen=True)
 class Verb:
-    """What a worker can be asked for: the function, whether it changes the book, and what permits it."""
+    """What a worker can be asked for: the function, what permits it, and whether it changes the book.
+
+    The answer of a verb that is kept depends on the quotes and calibrations of the book alone.
+    """
 
     run: Callable[..., Facts]
     action: Action
     changes: bool = True
+    is_kept: bool = False
 
 
 def reason_of(reason: Mapping[str, str] | None) -> Reason | None:
@@ -87,23 +93,6 @@ def plan(
 def _rmse_of(book: Book) -> float | None:
     version = book.snapshot().version
     return None if version is None else version.rmse
-
-
-def look(book: Book, tell: Tell, *, ids: list[str] | None = None, where: str | None = None) -> Facts:  # noqa: ARG001
-    """Return the effect of striking quotes out by one step, for a quick look; ``plan`` is exact."""
-    begun = time.perf_counter()
-    found = preview(book.calibration(), **chosen(ids, where))
-    return {
-        "count": found.count,
-        "retained": found.retained,
-        "operator": found.operator,
-        "parameters": plain(found.parameters),
-        "moved": plain(found.moved),
-        "error": plain(found.error),
-        "refusal": None if found.refusal is None else found.refusal.sentence,
-        "sentence": found.sentence,
-        "seconds": time.perf_counter() - begun,
-    }
 
 
 def influence_of(book: Book, tell: Tell, *, by: str | None = None, top: int = 20) -> Facts:  # noqa: ARG001
@@ -257,7 +246,7 @@ def import_file(
     """Add the quotes of an uploaded file; bad rows are returned as CSV, to be corrected and uploaded again."""
     with _reading(book, tell, file, **how) as found:
         described = _described(found)
-        done = book.import_chunks(found.chunks(), reason=reason_of(reason))
+        done = book.import_chunks(found.chunks(), quarantined=found.rejected, reason=reason_of(reason))
     return {**described, **done.to_dict(), "sentence": done.sentence}
 
 
@@ -277,14 +266,16 @@ def request(
     return book.request(what, **quotes, reason=reason_of(reason)).to_dict()
 
 
-def approve(book: Book, tell: Tell, *, number: int, reason: Mapping[str, str] | None = None) -> Facts:  # noqa: ARG001
-    """Approve the request of another person."""
-    return book.approve(number, reason=reason_of(reason)).to_dict()
-
-
-def reject(book: Book, tell: Tell, *, number: int, reason: Mapping[str, str] | None = None) -> Facts:  # noqa: ARG001
-    """Reject the request of another person."""
-    return book.reject(number, reason=reason_of(reason)).to_dict()
+def decide(
+    decision: Callable[..., Request],
+    book: Book,
+    tell: Tell,  # noqa: ARG001
+    *,
+    number: int,
+    reason: Mapping[str, str] | None = None,
+) -> Facts:
+    """Approve or reject the request of another person, or withdraw one's own."""
+    return decision(book, number, reason=reason_of(reason)).to_dict()
 
 
 def carry_out(book: Book, tell: Tell, *, number: int) -> Facts:
@@ -306,12 +297,17 @@ def carry_out(book: Book, tell: Tell, *, number: int) -> Facts:
     return {"entry": book.set_approval("one-person", reason=asked.why)}
 
 
+KEPT: Mapping[str, Callable[..., Facts]] = {
+    "quotes": quotes,
+    "facets": facets,
+    "influence": influence_of,
+    "chart": chart,
+    **PICTURES,
+}
 VERBS: Mapping[str, Verb] = {
     "plan": Verb(plan, Action.READ, changes=False),
-    "look": Verb(look, Action.READ, changes=False),
-    "influence": Verb(influence_of, Action.READ, changes=False),
-    "chart": Verb(chart, Action.READ, changes=False),
-    **{name: Verb(run, Action.READ, changes=False) for name, run in PICTURES.items()},
+    "quote file": Verb(quote_file, Action.READ, changes=False),
+    **{name: Verb(run, Action.READ, changes=False, is_kept=True) for name, run in KEPT.items()},
     "compare": Verb(compare, Action.READ, changes=False),
     "evidence": Verb(evidence, Action.VERIFY, changes=False),
     "verify": Verb(verify, Action.VERIFY, changes=False),
@@ -324,8 +320,9 @@ VERBS: Mapping[str, Verb] = {
     "request": Verb(request, Action.CHANGE),
     "erase": Verb(erase, Action.ERASE),
     "carry out": Verb(carry_out, Action.ERASE),
-    "approve": Verb(approve, Action.DECIDE),
-    "reject": Verb(reject, Action.DECIDE),
+    "approve": Verb(partial(decide, Book.approve), Action.DECIDE),
+    "reject": Verb(partial(decide, Book.reject), Action.DECIDE),
+    "withdraw": Verb(partial(decide, Book.withdraw), Action.CHANGE),
 }
 
 

@@ -13,16 +13,18 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from strikeout.book import Book
 from strikeout.errors import MovedHeadError, StrikeoutError
-from strikeout.service.library import head_of
+from strikeout.service.library import Shelf, head_of, read_whole
+from strikeout.service.people import Action
 from strikeout.service.problems import INTERNAL, problem_of
 from strikeout.service.verbs import VERBS, Verb
 
 MOST_OPEN = 8  # books that stay open to be read
+NICE = 5  # of workers that change books, so that pages do not wait for the processor while a book is calibrated
 
 
 class Worker:
@@ -30,7 +32,7 @@ class Worker:
 
     def __init__(self, answers: IO[str]) -> None:
         self._answers = answers
-        self._open: dict[str, Book] = {}
+        self._shelf = Shelf(MOST_OPEN)
 
     def run(self, request: dict[str, Any]) -> None:
         """Run one request; whatever happens, the last answer is ``done`` or ``problem``."""
@@ -38,33 +40,29 @@ class Worker:
             verb = VERBS[request["verb"]]
             with self._book(verb, request["path"], request["who"]) as book:
                 _check_head(book, request["head"])
-                done = verb.run(book, lambda facts: self._answer({"progress": facts}), **request["arguments"])
-                answer = {"done": done, "head": head_of(book)}
+
+                def work(book: Book) -> dict[str, Any]:
+                    return verb.run(book, lambda facts: self._answer({"progress": facts}), **request["arguments"])
+
+                is_once = verb.changes or verb.action is Action.VERIFY  # a check of the whole book takes long
+                done, head = (work(book), head_of(book)) if is_once else read_whole(book, work)
+                answer = {"done": done, "head": head}
         except Exception as error:
             problem = problem_of(error)
             if problem.code == INTERNAL:
                 traceback.print_exc()
-            self._close(request["path"])
+            self._shelf.close(request["path"])
             answer = {"problem": problem.to_plain()}
         self._answer(answer)
 
     @contextmanager
     def _book(self, verb: Verb, path: str, who: str) -> Iterator[Book]:
-        if verb.changes:
-            self._close(path)
-            with Book.open(path, who=who) as book:
-                yield book
+        if not verb.changes:
+            yield self._shelf.book(path)
             return
-        book = self._open.pop(path) if path in self._open else Book.open(path, who=who)
-        self._open[path] = book  # the last one used is the last of the list
-        while len(self._open) > MOST_OPEN:
-            self._close(next(iter(self._open)))
-        yield book
-
-    def _close(self, path: str) -> None:
-        book = self._open.pop(path, None)
-        if book is not None:
-            book.close()
+        self._shelf.close(path)
+        with Book.open(path, who=who) as book:
+            yield book
 
     def _answer(self, answer: dict[str, Any]) -> None:
         self._answers.write(json.dumps(answer, allow_nan=False) + "\n")
@@ -82,6 +80,9 @@ def main() -> None:
     """Run the requests of standard input until it ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints goes to the log, not between the answers
+    if "--changes" in sys.argv:
+        with suppress(OSError):
+            os.nice(NICE)
     worker = Worker(answers)
     try:
         for line in sys.stdin:

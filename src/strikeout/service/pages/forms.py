@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isfinite, nan
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -76,12 +77,49 @@ def _erase(fields: Fields, book: str) -> dict[str, Any]:
     return {**chosen_in(fields), "all_quotes": "all_quotes" in fields, "reason": reason_in(fields)}
 
 
+TEXTS = ("model", "weights", "residual", "loss", "latent", "select", "feller", "errors", "through")
+
+
 def _calibrate(fields: Fields, book: str) -> dict[str, Any]:  # noqa: ARG001
-    names = ("model", "weights", "residual", "loss", "through")
-    given: dict[str, Any] = {name: fields[name] for name in names if fields.get(name)}
+    given: dict[str, Any] = {name: fields[name] for name in TEXTS if fields.get(name)}
     if fields.get("panel"):
         given["panel"] = None if fields["panel"] == "none" else fields["panel"]
+    if fields.get("starts"):
+        given["starts"] = number_in(fields, "starts")
+    if fields.get("perturb"):
+        given["perturb"] = _number("perturb", fields["perturb"])
+    for name in ("fixed", "bounds"):
+        if fields.get(name):
+            given[name] = dict(_named(name, word) for word in fields[name].split())
     return {**given, "fresh": "fresh" in fields, "reason": reason_in(fields)}
+
+
+def _named(field: str, word: str) -> tuple[str, float | list[float]]:
+    """Return the name and value of a word such as rho=-0.7, or kappa=0.1:10 of a range.
+
+    Raises:
+        UsageError: it is not of that form.
+    """
+    name, _, value = word.partition("=")
+    ends = [_number(field, end) for end in value.split(":")]
+    if len(ends) != (2 if field == "bounds" else 1):
+        raise UsageError(f"{field}: expected {'NAME=LOW:HIGH' if field == 'bounds' else 'NAME=VALUE'}, got {word!r}.")
+    return name, ends if field == "bounds" else ends[0]
+
+
+def _number(field: str, text: str) -> float:
+    """Return a number of a form.
+
+    Raises:
+        UsageError: it is not one.
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = nan
+    if not isfinite(found):
+        raise UsageError(f"{field}: expected a number, got {text!r}.")
+    return found
 
 
 def _decision(fields: Fields, book: str) -> dict[str, Any]:  # noqa: ARG001
@@ -102,6 +140,7 @@ FORMS: Mapping[str, Callable[[Fields, str], dict[str, Any]]] = {
     "calibrate": _calibrate,
     "approve": _decision,
     "reject": _decision,
+    "withdraw": _decision,
     "carry-out": lambda fields, _: {"number": number_in(fields, "number")},
 }
 
@@ -195,10 +234,7 @@ def _share(text: str) -> float | None:
     """
     if not text:
         return None
-    try:
-        share = float(text) / 100.0
-    except ValueError:
-        share = -1.0
+    share = _number("The share of bad rows", text) / 100.0
     if not 0.0 <= share <= 1.0:
         raise UsageError(f"The share of bad rows: expected a number from 0 to 100, got {text!r}.")
     return share

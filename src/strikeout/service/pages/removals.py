@@ -10,12 +10,11 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from strikeout.book import Book
 from strikeout.book.folder import FolderOutcome, approve_in_folder, evidence_of_folder, remove_in_folder
 from strikeout.errors import MovedHeadError, StrikeoutError, UsageError
 from strikeout.plots.page import evidence_page
+from strikeout.service import readings
 from strikeout.service.desk import Desk
-from strikeout.service.library import head_of
 from strikeout.service.pages.forms import Fields, fields_of, own_form, reason_in
 from strikeout.service.pages.site import desk_of, evidence_answer, page
 from strikeout.service.people import Action
@@ -29,12 +28,12 @@ Short = Annotated[str | None, Query(max_length=300)]
 PERMITS = {"forget": Action.CHANGE, "erase": Action.ERASE}
 
 
-def state_of(desk: Desk) -> str:
+async def state_of(desk: Desk) -> str:
     """Return a digest of the heads of all books: a plan is done for the books as they were shown."""
     digest = sha256()
     for name, path in desk.library.paths().items():
-        with Book.open(path) as book:
-            digest.update(f"{name} {head_of(book)}\n".encode())
+        _, head = await desk.jobs.findings.read(path, readings.described)
+        digest.update(f"{name} {head}\n".encode())
     return digest.hexdigest()
 
 
@@ -54,7 +53,7 @@ async def removals(
     if where:
         person.check(PERMITS[what] if what == "erase" else Action.READ)
         try:
-            state = await _work(partial(state_of, desk))
+            state = await state_of(desk)
             found = await _work(
                 partial(remove_in_folder, desk.library.folder, what, where=where, who=person.name, is_plan=True)
             )
@@ -75,7 +74,7 @@ async def do(request: Request) -> Response:
     person.check(PERMITS[what])
     if what == "erase" and fields.get("confirm") != desk.library.folder.name:
         raise UsageError("To erase, repeat the name of the folder exactly. Nothing was erased.")
-    if fields.get("state") != await _work(partial(state_of, desk)):
+    if fields.get("state") != await state_of(desk):
         raise MovedHeadError("A book has changed since you looked at the plan. Look again, then decide.")
     where, reason = fields.get("where", ""), reason_of(reason_in(fields))
     found = await _work(

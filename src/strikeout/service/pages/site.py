@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from strikeout.errors import NoSuchPageError, SignInError, StrikeoutError
+from strikeout.models.named import MODELS
 from strikeout.service.desk import Desk
 from strikeout.service.people import Action, Person
 from strikeout.service.problems import Problem
@@ -120,9 +121,17 @@ def templates() -> Environment:
         "when": moment,
         "plain": printable,
         "in_words": counts_in_words,
+        "twice": lambda value: (value, value),
     }
     reasons = [code.value for code in ReasonCode]
-    found.globals |= {"address": address, "many": many, "pages": PAGES, "reasons": reasons, "losses": NAMES}
+    found.globals |= {
+        "address": address,
+        "many": many,
+        "pages": PAGES,
+        "reasons": reasons,
+        "losses": NAMES,
+        "models": list(MODELS),
+    }
     return found
 
 

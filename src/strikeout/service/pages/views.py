@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from strikeout.book import Book
 from strikeout.book.results import moved
 from strikeout.errors import NoSuchPageError, StrikeoutError
 from strikeout.quotes.conditions import literal
-from strikeout.service.api import described, log_of
+from strikeout.service import readings
 from strikeout.service.pages.site import address, desk_of, evidence_answer, page, see, static_file
 from strikeout.service.people import Action
-from strikeout.service.problems import CSV, JSON, ProblemError, frame_bytes, problem_of
-from strikeout.service.quotes_view import State, facets_of, quote_page
-from strikeout.tables import Table
-from strikeout.tables import number as cell
+from strikeout.service.problems import CSV, JSON, ProblemError, problem_of
+from strikeout.service.quotes_view import State
 
 router = APIRouter(include_in_schema=False)
-RECENT = 6  # entries of the log beside a book
 ROWS = 100  # quotes of a page
 Text = Annotated[str | None, Query(max_length=20_000)]
 Short = Annotated[str | None, Query(max_length=300)]
@@ -43,48 +40,25 @@ async def books(request: Request) -> Response:
     found = []
     for name in names:
         try:
-            facts, _ = await desk.read(request, name, described)
+            facts, _ = await desk.read(request, name, readings.described)
             found.append(facts)
         except StrikeoutError as error:
             found.append({"name": name, "problem": problem_of(error).sentence})
     return page(request, "books.html", books=found, folder=desk.library.folder.name)
 
 
-def glance(book: Book) -> dict[str, Any]:
-    """Return what the page of a book shows beside its pictures."""
-    status = described(book)
-    stages = book.history().stages
-    current = status["calibration"]
-    earlier = [stage for stage in stages if current is not None and stage.entry < current["entry"]]
-    before = earlier[-1] if earlier else None
-    errors = {} if current is None else {name: x or 0.0 for name, x in current["errors"]["standard_errors"].items()}
-    return {
-        **status,
-        "before": None if before is None else {"entry": before.entry, "parameters": before.parameters},
-        "move": {}
-        if before is None or current is None or before.parameters.keys() != current["parameters"].keys()
-        else moved(before.parameters, current["parameters"], errors),
-        "recent": [entry.to_dict() for entry in book.log()[-RECENT:]][::-1],
-        "forgets": list(book.snapshot().set_aside),
-    }
-
-
 @router.get("/books/{name}")
 async def book(request: Request, name: str, by: Short = None, parameter: Short = None, date: Short = None) -> Response:
     """Show a book: parameters, counts, influence, smiles, residuals and the latest entries of its log."""
     desk = desk_of(request)
-    status, head = await desk.read(request, name, glance)
+    status, head = await desk.read(request, name, readings.shown)
     name = status["name"]
     chosen = {"by": by or None, "parameter": parameter or None, "date": date or None}
     link = f"{address('books', name, 'quotes')}?state=all&id="
     shown: dict[str, Any] = {"refusal": status["sentence"], "pictures": {}}
     if status["calibration"] is not None and status["current"]:
         shown = await desk.ask(request, name, "board", link=link, **chosen)
-    done = [job.result for job in desk.jobs.of_book(name) if job.task.verb == "import" and job.result is not None]
-    return page(
-        request, "book.html", tab="", name=name, head=head, book=status, board=shown, chosen=chosen,
-        quarantined=sum(one["rejected"] for one in done),
-    )  # fmt: skip
+    return page(request, "book.html", tab="", name=name, head=head, book=status, board=shown, chosen=chosen)
 
 
 @router.get("/books/{name}/what-if")
@@ -98,7 +72,7 @@ async def what_if(
 ) -> Response:
     """Show what striking quotes out will do. Nothing is changed."""
     desk = desk_of(request)
-    status, head = await desk.read(request, name, described)
+    status, head = await desk.read(request, name, readings.described)
     name, found, problem = status["name"], None, None
     asked = {"ids": ids.split()} if ids else {"where": where}
     if ids or where:
@@ -139,12 +113,9 @@ async def what_if_table(
 async def requests(request: Request, name: str, number: int | None = None) -> Response:
     """Show the requests for removals; beside one of them the plan of what it will do."""
     desk = desk_of(request)
-
-    def work(book: Book) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        return described(book), [one.to_dict() for one in book.requests()][::-1]
-
-    (status, found), head = await desk.read(request, name, work)
-    name = status["name"]
+    status, _ = await desk.read(request, name, readings.described)
+    listed, head = await desk.read(request, name, readings.requests)
+    name, found = status["name"], listed[::-1]
     waiting = [one["request"] for one in found if one["state"] in ("open", "approved")]
     number = number if number is not None else (waiting[-1] if waiting else None)
     shown = next((one for one in found if one["request"] == number), None)
@@ -166,29 +137,18 @@ async def quotes(
     request: Request, name: str, where: Text = None, state: State = "all", id: Short = None, cursor: Short = None
 ) -> Response:
     """List quotes with facets; struck-out ones are struck through."""
+    desk, problem = desk_of(request), None
+    status, head = await desk.read(request, name, readings.described)
     asked = f"id = {literal(id)}" if id else where or None
-
-    def work(book: Book) -> dict[str, Any]:
-        status = described(book)
-        try:
-            found = quote_page(book, where=asked, state=state, limit=ROWS, cursor=cursor or None)
-        except StrikeoutError as error:
-            return {"book": status, "problem": error.sentence, "rows": [], "columns": [], "total": 0, "cursor": None}
-        return {
-            "book": status,
-            "problem": None,
-            "columns": [column for column in found.frame.columns if column != "struck_by"],
-            "rows": found.frame.to_dicts(),
-            "total": found.total,
-            "cursor": found.cursor,
-        }
-
-    desk = desk_of(request)
-    found, head = await desk.read(request, name, work)
-    facets, _ = await desk.read(request, name, facets_of)
+    found: dict[str, Any] = {"quotes": [], "columns": [], "total": 0, "cursor": None}
+    try:
+        found = await desk.ask(request, name, "quotes", where=asked, state=state, limit=ROWS, cursor=cursor or None)
+    except ProblemError as error:
+        problem = error.problem.sentence
+    facets = (await desk.ask(request, name, "facets"))["facets"]
     return page(
-        request, "quotes.html", tab="quotes", name=found["book"]["name"], head=head, where=where or "", state=state,
-        id=id, facets=facets, asked=asked or "", **found,
+        request, "quotes.html", tab="quotes", name=status["name"], head=head, book=status, where=where or "",
+        state=state, id=id, facets=facets, asked=asked or "", found=found, problem=problem,
     )  # fmt: skip
 
 
@@ -197,38 +157,21 @@ async def quote_files(
     request: Request, name: str, ending: Literal["csv", "json"], where: Text = None, state: State = "all"
 ) -> Response:
     """Return the quotes of a page in full as CSV or JSON."""
-
-    def work(book: Book) -> bytes:
-        found = quote_page(book, where=where or None, state=state)
-        return frame_bytes(found.frame, CSV) if ending == "csv" else json.dumps(found.to_dict()["quotes"]).encode()
-
-    body, _ = await desk_of(request).read(request, name, work)
+    kind = CSV if ending == "csv" else JSON
+    found = await desk_of(request).ask(request, name, "quote file", kind=kind, where=where or None, state=state)
     headers = {"content-disposition": f'attachment; filename="quotes.{ending}"'}
-    return Response(body, media_type=CSV if ending == "csv" else JSON, headers=headers)
+    return Response(b64decode(found["body"]), media_type=kind, headers=headers)
 
 
 @router.get("/books/{name}/audit")
 async def audit(request: Request, name: str, verify: bool = False) -> Response:
     """Show the ledger as a timeline, certificates, and on request the check of the whole book."""
     desk = desk_of(request)
-
-    def work(book: Book) -> tuple[dict[str, Any], list[dict[str, Any]], list[int]]:
-        entries = log_of(book)[::-1]
-        for one in entries:
-            try:
-                book.certificate(one["number"])
-                one["has_certificate"] = True
-            except StrikeoutError:
-                one["has_certificate"] = False
-        return described(book), entries, list(book.snapshot().set_aside)
-
-    (status, entries, aside), head = await desk.read(request, name, work, action=Action.VERIFY)
+    status, _ = await desk.read(request, name, readings.described)
+    entries, head = await desk.read(request, name, readings.timeline, action=Action.VERIFY)
     name = status["name"]
     checked = await desk.ask(request, name, "verify") if verify else None
-    return page(
-        request, "audit.html", tab="audit", name=name, head=head, book=status, entries=entries, checked=checked,
-        aside=aside,
-    )  # fmt: skip
+    return page(request, "audit.html", tab="audit", name=name, head=head, book=status, entries=entries, checked=checked)
 
 
 @router.get("/books/{name}/compare")
@@ -237,12 +180,9 @@ async def compare(
 ) -> Response:
     """Compare two versions of a book, or two books."""
     desk = desk_of(request)
-
-    def work(book: Book) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        return described(book), list(book.history().to_dict()["stages"])
-
-    (status, stages), head = await desk.read(request, name, work)
-    name = status["name"]
+    status, _ = await desk.read(request, name, readings.described)
+    history, head = await desk.read(request, name, readings.versions)
+    name, stages = status["name"], history["stages"]
     found = problem = None
     try:
         if other:
@@ -283,7 +223,7 @@ def _versions(one: dict[str, Any], two: dict[str, Any]) -> dict[str, Any]:
 async def drift(request: Request, name: str) -> Response:
     """Show parameters over versions and dates, with bands and the strike-outs."""
     desk = desk_of(request)
-    status, head = await desk.read(request, name, described)
+    status, head = await desk.read(request, name, readings.described)
     found = await desk.ask(request, status["name"], "drift")
     return page(request, "drift.html", tab="drift", name=status["name"], head=head, book=status, found=found)
 
@@ -295,7 +235,7 @@ async def erase(
 ) -> Response:  # fmt: skip
     """Show what an erasure will and will not remove, then the form that does it."""
     desk = desk_of(request)
-    status, head = await desk.read(request, name, described)
+    status, head = await desk.read(request, name, readings.described)
     name, found, problem = status["name"], None, None
     reason = {"code": code, "text": text or "", "ticket": ticket or ""} if code else None
     if where:
@@ -313,7 +253,7 @@ async def erase(
 @router.get("/books/{name}/import")
 async def import_page(request: Request, name: str) -> Response:
     """Show the form for a file of quotes."""
-    status, head = await desk_of(request).read(request, name, described)
+    status, head = await desk_of(request).read(request, name, readings.described)
     return page(
         request, "import.html", tab="import", name=status["name"], head=head, found=None, held="", file="", fields={}
     )
@@ -323,7 +263,7 @@ async def import_page(request: Request, name: str) -> Response:
 async def job_page(request: Request, name: str, job: str) -> Response:
     """Show how far a change is, then its result or why it failed."""
     desk = desk_of(request)
-    status, head = await desk.read(request, name, described)
+    status, head = await desk.read(request, name, readings.described)
     found = desk.jobs.get(job)
     if found.task.book != status["name"]:
         raise NoSuchPageError("There is no such job of this book.")
@@ -367,33 +307,8 @@ async def tables(
         found = await desk.ask(request, name, "picture", kind=kind, by=by or None, parameter=parameter, date=date)
         csv, records = found["csv"], found["records"]
     else:
-        table, _ = await desk.read(request, name, lambda book: _table(book, kind))
+        table, _ = await desk.read(request, name, readings.table, kind)
         csv, records = table.to_text("csv"), table.records()
     body = csv if ending == "csv" else json.dumps(records)
     headers = {"content-disposition": f'attachment; filename="{kind}.{ending}"'}
     return Response(body, media_type=CSV if ending == "csv" else JSON, headers=headers)
-
-
-def _table(book: Book, kind: str) -> Table:
-    if kind == "history":
-        return book.history().to_table()
-    if kind == "log":
-        columns = ("entry", "at", "who", "what", "why", "hash")
-        entries = [
-            (
-                cell(one.number, "d"),
-                one.at,
-                one.who,
-                one.what,
-                "" if one.why is None else str(one.why),
-                one.hash().hex(),
-            )
-            for one in book.log()
-        ]
-        return Table(columns, entries, numbers=(0,))
-    heads = ("request", "at", "who", "what", "state", "decided by", "quotes", "done in entry")
-    rows = [
-        (cell(one.number, "d"), one.at, one.who, one.what, one.state, one.by, cell(one.count, "d"), cell(one.done, "d"))
-        for one in book.requests()
-    ]
-    return Table(heads, rows, numbers=(0, 6, 7))
