@@ -26,6 +26,7 @@ from strikeout.book import (
 from strikeout.book.audit import audit, audit_copy
 from strikeout.book.export import Writer
 from strikeout.book.files import Clock, now
+from strikeout.book.import_quotes import How as ImportHow
 from strikeout.book.plan import Plan
 from strikeout.book.records import SMALLEST, SMALLEST_ERASURE, Session, Snapshot, Why
 from strikeout.book.results import Audit, Change, Comparison, Erasure, Imported, Rotation, Status
@@ -249,14 +250,7 @@ class Book:
 
     # --- quotes are added --------------------------------------------------------------------------------------------
 
-    def import_quotes(
-        self,
-        quotes: Quotes,
-        *,
-        quarantine: str | PathLike[str] | None = None,
-        quarantined: int = 0,
-        reason: Why = None,
-    ) -> Imported:
+    def import_quotes(self, quotes: Quotes, **how: Unpack[ImportHow]) -> Imported:
         """Add the new quotes among these; those the book has change nothing, those it erased are refused and named.
 
         The calibration stays as it is until ``calibrate``.
@@ -270,16 +264,9 @@ class Book:
             RefusedError: an id is in the book with other values, a slice would be left without a forward, or the book
                 was changed meanwhile. Nothing is imported.
         """
-        return self.import_chunks((quotes,), quarantine=quarantine, quarantined=quarantined, reason=reason)
+        return self.import_chunks((quotes,), **how)
 
-    def import_chunks(
-        self,
-        chunks: Iterable[Quotes],
-        *,
-        quarantine: str | PathLike[str] | None = None,
-        quarantined: int = 0,
-        reason: Why = None,
-    ) -> Imported:
+    def import_chunks(self, chunks: Iterable[Quotes], **how: Unpack[ImportHow]) -> Imported:
         """Add the new quotes of all chunks, as ``import_quotes``, with one chunk in memory at a time; all or nothing.
 
         The book is being written from the first chunk to the last, so others cannot write to it meanwhile.
@@ -288,7 +275,6 @@ class Book:
             UsageError: an id is in two chunks.
             RefusedError: as ``import_quotes``. Nothing is imported.
         """
-        how: dict[str, Any] = {"quarantine": quarantine, "quarantined": quarantined, "reason": reason}
         return import_quotes.import_chunks(self.snapshot(), chunks, **how)
 
     def learn(self, quotes: Quotes, **how: Unpack[update.How]) -> Change:
@@ -296,8 +282,7 @@ class Book:
 
         Args:
             tolerance: in standard errors; one step from the stored footprints is taken if it is certified to be within.
-            quarantine, quarantined: the file with the rows that did not become quotes, and their count; see
-                ``import_quotes``.
+            quarantine, quarantined: as for ``import_quotes``.
 
         Raises:
             RefusedError: nothing is new, the book is not calibrated or not current, an id is there with other values,
@@ -409,8 +394,7 @@ class Book:
 
         Args:
             tolerance: as for ``learn``.
-            quarantine, quarantined: the file with the rows that did not become quotes, and their count; see
-                ``import_quotes``.
+            quarantine, quarantined: as for ``import_quotes``.
 
         Raises:
             UsageError: the window is not above zero, or the quotes have no label date.

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -267,6 +267,14 @@ def _rows(quotes: Quotes) -> list[Row]:
         (name.encode("utf-8", "surrogatepass"), struct.pack("<6d", *row), date.encode() if date else None)
         for name, row, date in zip(quotes.ids.tolist(), numbers.tolist(), dates, strict=True)
     ]
+
+
+class How(TypedDict, total=False):
+    """What importing takes besides quotes; see ``Book.import_quotes``."""
+
+    quarantine: str | PathLike[str] | None
+    quarantined: int
+    reason: Why
 
 
 class _NothingNew(Exception):  # noqa: N818 - not an error: it ends a transaction without an entry

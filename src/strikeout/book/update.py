@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TypedDict
 
 from strikeout.book.approvals import require_approval
 from strikeout.book.commit import EntryFacts, Result, commit, follow_change
 from strikeout.book.forget import certify, check_given_tolerance
+from strikeout.book.import_quotes import How as ImportHow
 from strikeout.book.import_quotes import arrival_of
 from strikeout.book.records import Snapshot, Why
 from strikeout.book.results import Change
@@ -24,13 +24,10 @@ from strikeout.statistics.moments import moments_of
 from strikeout.text import agreeing, many
 
 
-class How(TypedDict, total=False):
+class How(ImportHow, total=False):
     """What ``learn`` and ``roll`` take besides quotes; see ``Book.learn``."""
 
     tolerance: float | None
-    quarantine: str | PathLike[str] | None
-    quarantined: int
-    reason: Why
 
 
 def learn(
