@@ -46,6 +46,9 @@ class AProvider:
                 self.end_headers()
                 self.wfile.write(body)
 
+            def do_POST(self):
+                self.do_GET()
+
             def log_message(self, *_):
                 pass
 
@@ -159,3 +162,35 @@ def test_by_addresses_of_the_provider_without_encryption(configured):
 )
 def test_by_sending_people_elsewhere_after_they_sign_in(then):
     assert own_address(then) == "/"
+
+
+def test_by_beginning_so_many_sign_ins_that_those_of_others_are_lost(provider):
+    people = Oidc(provider.settings())
+    _, state = people.begin("/")
+    for _ in range(10_001):
+        people.begin("/")
+    with pytest.raises(SignInError):  # this provider gives no token
+        people.finish(state, state, "code")
+    assert "/token" in provider.asked  # but the sign-in was recognised, and its code exchanged
+    with pytest.raises(SignInError):
+        people.finish(state, state, "code")
+    assert provider.asked.count("/token") == 1  # once
+
+
+def test_by_making_up_a_state(provider):
+    people = Oidc(provider.settings())
+    body, _, seal = people.begin("/")[1].partition(".")
+    other = people.begin("/books/theirs")[1].partition(".")[0]
+    for forged in (
+        "",
+        ".",
+        body,
+        f"{body}.",
+        f"{other}.{seal}",
+        f"{body}.{seal[::-1]}",
+        f"{body}.{seal}x",
+        "\ud800.\udfff",
+    ):
+        with pytest.raises(SignInError):
+            people.finish(forged, forged, "code")
+    assert "/token" not in provider.asked

@@ -19,7 +19,7 @@ import hmac
 import json
 import secrets
 import time
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -48,8 +48,10 @@ FRESH_KEYS, OLDEST_KEYS = 300.0, 3600.0  # seconds after which they are fetched 
 LARGEST_ANSWER = 1 << 20
 LEEWAY = 30  # seconds by which the clocks of the provider and of this server may differ
 PATIENCE = 600.0  # seconds from the first step of a sign-in to the last
-MOST_PENDING = 10_000  # sign-ins that are not finished, and sessions
+MOST_KEPT = 10_000  # sessions, names of persons, states that came back
+LONGEST_PAGE = 1_000  # letters of the address that a sign-in leads to
 SECONDS = 8 * 3600  # of a session
+NOT_BEGUN = "This sign-in was not begun in this browser, or is over. Sign in again."
 LONGEST_TOKEN = 16_384
 MEMBERS = {
     "issuer",
@@ -123,16 +125,6 @@ def _check_address(file: str, name: str, given: object) -> None:
         raise UsageError(f"{file}: {name} is {given}; it must begin with https:// (http:// for loopback only).")
 
 
-@dataclass(frozen=True)
-class Pending:
-    """A sign-in between its two steps: what proves that the answer belongs to it, and the page it is for."""
-
-    nonce: str
-    verifier: str
-    then: str
-    until: float
-
-
 class Oidc:
     """The people of a provider. Sessions are kept in memory and end with the server."""
 
@@ -155,7 +147,8 @@ class Oidc:
             _check_address(place, name, found.get(name))
         self._authorize, self._exchange = str(found["authorization_endpoint"]), str(found["token_endpoint"])
         self._keys = ProviderKeys(str(found["jwks_uri"]))
-        self._pending: dict[str, Pending] = {}
+        self._secret = secrets.token_bytes(32)
+        self._used: dict[str, None] = {}  # states that came back
         self._sessions: dict[str, tuple[Person, float]] = {}
         self._name_of: dict[str, str] = {}  # by subject
         self._subject_of: dict[str, str] = {}  # by name
@@ -250,10 +243,15 @@ class Oidc:
     # --- browsers -------------------------------------------------------------------------------------------------
 
     def begin(self, then: str) -> tuple[str, str]:
-        """Begin the sign-in of a browser: return the provider's address to send it to, and the state to keep there."""
-        state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-        _make_room(self._pending)
-        self._pending[state] = Pending(nonce, verifier, then, self._clock() + PATIENCE)
+        """Begin the sign-in of a browser: return the provider's address to send it to, and the state to keep there.
+
+        The server keeps nothing: what it must recognise is sealed in the state, or follows from the state and a secret.
+        """
+        page = then if len(then) <= LONGEST_PAGE else "/"
+        given = json.dumps([secrets.token_urlsafe(16), self._clock() + PATIENCE, page])
+        body = _encoded(given.encode())
+        state = f"{body}.{self._derived('seal', body)}"
+        nonce, verifier = self._derived("nonce", state), self._derived("verifier", state)
         asked = {
             "response_type": "code",
             "client_id": self.provider.client_id,
@@ -261,7 +259,7 @@ class Oidc:
             "scope": self.provider.scopes,
             "state": state,
             "nonce": nonce,
-            "code_challenge": urlsafe_b64encode(sha256(verifier.encode()).digest()).decode().rstrip("="),
+            "code_challenge": _encoded(sha256(verifier.encode()).digest()),
             "code_challenge_method": "S256",
         }
         mark = "&" if "?" in self._authorize else "?"
@@ -278,18 +276,21 @@ class Oidc:
         Raises:
             SignInError: the answer does not belong to a sign-in of this browser, or the provider refuses it.
         """
-        pending = self._pending.pop(state, None)
+        then, until = self._opened(state)
+        is_new = state not in self._used
+        _make_room(self._used)
+        self._used[state] = None
         is_own = kept is not None and hmac.compare_digest(
             kept.encode("utf-8", "replace"), state.encode("utf-8", "replace")
         )
-        if pending is None or not is_own or pending.until < self._clock():
-            raise SignInError("This sign-in was not begun in this browser, or is over. Sign in again.")
+        if not is_new or not is_own or until < self._clock():
+            raise SignInError(NOT_BEGUN)
         body = {
             "grant_type": "authorization_code",
             "code": code,
             "redirect_uri": self.provider.callback,
             "client_id": self.provider.client_id,
-            "code_verifier": pending.verifier,
+            "code_verifier": self._derived("verifier", state),
         }
         headers = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
         if self.provider.secret:
@@ -299,11 +300,26 @@ class Oidc:
             answer = _fetched(Request(self._exchange, urlencode(body).encode(), headers))
         except UsageError:
             raise SignInError("The provider did not accept the sign-in. Sign in again.") from None
-        claims = self._claims(str(answer.get("id_token", "")), self.provider.client_id, pending.nonce)
+        claims = self._claims(str(answer.get("id_token", "")), self.provider.client_id, self._derived("nonce", state))
         proof = secrets.token_urlsafe(32)
         _make_room(self._sessions)
         self._sessions[proof] = self._person(claims), self._clock() + SECONDS
-        return proof, pending.then
+        return proof, then
+
+    def _opened(self, state: str) -> tuple[str, float]:
+        """Return the page that a sign-in leads to, and until when it can be finished.
+
+        Raises:
+            SignInError: the state is not one of this server.
+        """
+        body, _, seal = state.partition(".")
+        if not hmac.compare_digest(seal.encode("utf-8", "replace"), self._derived("seal", body).encode()):
+            raise SignInError(NOT_BEGUN)
+        _, until, then = json.loads(urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+        return then, until
+
+    def _derived(self, what: str, text: str) -> str:
+        return _encoded(hmac.digest(self._secret, f"{what} {text}".encode("utf-8", "replace"), "sha256"))
 
     def of_proof(self, proof: str) -> Person | None:
         """Return the person of a session; None if it is over."""
@@ -360,8 +376,12 @@ class ProviderKeys:
             self._known = self._client.get_jwk_set().keys, self._clock()
 
 
+def _encoded(data: bytes) -> str:
+    return urlsafe_b64encode(data).decode().rstrip("=")
+
+
 def _make_room(kept: dict[str, Any]) -> None:
-    while len(kept) >= MOST_PENDING:
+    while len(kept) >= MOST_KEPT:
         del kept[next(iter(kept))]
 
 
