@@ -384,7 +384,7 @@ int main() {
     black_formula(erfcx);
     const bool sound = heston("Heston slices", false) & heston("Heston panels", true) & fourier(erfcx);
     american("American, 1e-8", erfcx, 1'000, {{8, 8, 32}, {12, 16, 64}, {16, 16, 64}, {24, 24, 128}, {48, 48, 192}}, {1e-7, 4e-6, 3e-9});
-    american("American, 1e-10", erfcx, 100, {{12, 16, 128}, {16, 24, 128}, {24, 24, 192}, {32, 32, 256}, {48, 48, 256}}, {1e-10, 3e-8, 1e-11});
+    american("American, 1e-10", erfcx, 100, {{12, 16, 128}, {16, 24, 128}, {24, 24, 192}, {32, 32, 256}, {56, 56, 256}}, {1e-10, 3e-8, 1e-11});
     cash_dividends();
     moments("moments", 1);
     moments("scattered moments", 12);

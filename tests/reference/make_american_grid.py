@@ -61,11 +61,6 @@ def converged_further(given: dict[str, np.ndarray]) -> list[float]:
     return quantlib(given, ql.QdFpTanhSinhIterationScheme(50, 60, 1e-13))
 
 
-def converged_furthest(given: dict[str, np.ndarray]) -> list[float]:
-    """The reference for 1e-10 of spot: with 50 nodes one of 2,000 contracts is off by 2.7e-9."""
-    return quantlib(given, ql.QdFpTanhSinhIterationScheme(80, 100, 1e-14))
-
-
 def hard(count: int = 16) -> dict[str, np.ndarray]:
     """The contracts of 10,000 on which QuantLib's 20 nodes, or our default, are furthest from our finest."""
     from strikeout import american

@@ -81,7 +81,7 @@ class Accuracy:
 def accuracy_of(fine: bool) -> Accuracy:
     """Return the nodes for 1e-8 of spot, or for 1e-10."""
     if fine:
-        levels = nodes(12, 16, 128), nodes(16, 24, 128), nodes(24, 24, 192), nodes(32, 32, 256), nodes(48, 48, 256)
+        levels = nodes(12, 16, 128), nodes(16, 24, 128), nodes(24, 24, 192), nodes(32, 32, 256), nodes(56, 56, 256)
         return Accuracy(levels, 1e-10, 3e-8, 1e-11)
     levels = nodes(8, 8, 32), nodes(12, 16, 64), nodes(16, 16, 64), nodes(24, 24, 128), nodes(48, 48, 192)
     return Accuracy(levels, 1e-7, 4e-6, 3e-9)
