@@ -21,8 +21,7 @@ from benchmarks import chains
 from benchmarks.peers import quantlib_peer
 from benchmarks.rows import Result, Row
 from strikeout.statistics.linearize import linearize
-from strikeout.statistics.objective import objective_of
-from strikeout.statistics.weights import weights_of
+from strikeout.statistics.objective import objective_of, weights_of
 
 Floats = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from strikeout.assurance.robustness import Removal as Removal
 from strikeout.assurance.robustness import Robustness as Robustness
 from strikeout.assurance.verify import Verification as Verification
 from strikeout.book.approvals import Request as Request
-from strikeout.book.plan import Plan as Plan
+from strikeout.book.forget import Plan as Plan
 from strikeout.book.results import Audit as Audit
 from strikeout.book.results import Change as Change
 from strikeout.book.results import Comparison as Comparison

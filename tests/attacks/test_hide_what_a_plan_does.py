@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 import strikeout as so
-from strikeout.book.plan import Plan
+from strikeout.book.forget import Plan
 from strikeout.errors import RefusedError, UsageError
 from tests.cli.typed import done, run
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import strikeout as so
-from strikeout.book.plan import Plan
+from strikeout.book.forget import Plan
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.evidence import Unsupported
 from strikeout.quotes.reading import inspect_quotes

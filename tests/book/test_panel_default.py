@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import strikeout as so
-from strikeout.book.plan import Plan
+from strikeout.book.forget import Plan
 from strikeout.book.spec import CalibrationSpec
 from strikeout.book.version import Version
 from strikeout.cli import strikeout

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import strikeout as so
-from strikeout.book.plan import Plan
+from strikeout.book.forget import Plan
 from strikeout.errors import NothingMeantError, RefusedError, UsageError
 from strikeout.forgetting.evidence import Unsupported
 from tests.book.behind import entered

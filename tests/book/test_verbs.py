@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.book.plan import Plan
+from strikeout.book.forget import Plan
 from strikeout.book.records import Position, Session
 from strikeout.errors import BusyError, NothingMeantError, RefusedError, UnknownIdError, UsageError
 from strikeout.store.entry import Entry, Reason

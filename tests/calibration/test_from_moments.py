@@ -14,7 +14,7 @@ from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.kernels.compiled import default_kernel
 from strikeout.plots.writing import write_plot
 from strikeout.statistics.moments import Basis, moments_of
-from strikeout.statistics.weights import weights_of
+from strikeout.statistics.objective import weights_of
 from tests.raising import raises
 
 LARGE = so.paper.quotes("large")

@@ -29,7 +29,7 @@ import strikeout as so
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.state_codec import encode_moments
-from strikeout.book.plan import Plan
+from strikeout.book.forget import Plan
 from strikeout.cli import strikeout
 from strikeout.cli.configuration import configuration
 from strikeout.errors import StrikeoutError

@@ -9,7 +9,7 @@ from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels import black
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.weights import RULES, VEGA_FLOOR, weights_of
+from strikeout.statistics.objective import RULES, VEGA_FLOOR, weights_of
 from strikeout.text import Argument
 from tests.calibration.smile_model import book
 from tests.raising import raises

@@ -47,8 +47,7 @@ from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import rows
-from strikeout.statistics.objective import Objective, Residual, objective_of
-from strikeout.statistics.weights import WeightRule
+from strikeout.statistics.objective import Objective, Residual, WeightRule, objective_of
 
 ROUNDING = 1e-15  # of the largest entry of a curvature: an eigenvalue below it may as well be zero
 

@@ -26,10 +26,9 @@ from strikeout.quotes.forwards import is_derived, refitted
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.losses import loss_with
 from strikeout.statistics.moments import Basis, Moments, moments_of
-from strikeout.statistics.objective import Objective, Residual, objective_of
+from strikeout.statistics.objective import Objective, Residual, Weighting, objective_of, weights_of
 from strikeout.statistics.schur import shared_schema
 from strikeout.statistics.system import WHOLE, Group
-from strikeout.statistics.weights import Weighting, weights_of
 from strikeout.text import agreeing, many
 
 FARTHEST = 1.0  # standard errors: parameters farther from an optimum are not called one, whatever a certificate claims

@@ -19,8 +19,7 @@ from strikeout.kernels import elementary
 from strikeout.models.model import Model
 from strikeout.models.named import model_named
 from strikeout.statistics.linearize import rows
-from strikeout.statistics.objective import Residual, objective_of
-from strikeout.statistics.weights import Weighting
+from strikeout.statistics.objective import Residual, Weighting, objective_of
 from strikeout.text import Mention, as_lines, many, render
 
 if TYPE_CHECKING:

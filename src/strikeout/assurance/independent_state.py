@@ -30,9 +30,8 @@ from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.normal_equations import Schema, schema_of
-from strikeout.statistics.objective import objective_of
+from strikeout.statistics.objective import Weighting, objective_of, weights_of
 from strikeout.statistics.system import Group
-from strikeout.statistics.weights import Weighting, weights_of
 
 BYTES = 24  # of one sum
 RANGE = 2.0**62  # a number of a row stays below

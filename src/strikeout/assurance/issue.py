@@ -17,9 +17,9 @@ from strikeout.calibration.from_moments import COARSEST, interpolation_bound
 from strikeout.calibration.settings import STARTS, Settings
 from strikeout.errors import RefusedError, UsageError
 from strikeout.statistics.linearize import linearize
+from strikeout.statistics.objective import name_of
 from strikeout.statistics.schur import place_of
 from strikeout.statistics.system import Group, System
-from strikeout.statistics.weights import name_of
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

@@ -19,10 +19,9 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize, rows
 from strikeout.statistics.losses import Loss, Squared, loss_with, noise_variance
-from strikeout.statistics.objective import Objective, objective_of
+from strikeout.statistics.objective import Objective, Weighting, objective_of
 from strikeout.statistics.schur import ArrowBlocks
 from strikeout.statistics.system import WHOLE, Group
-from strikeout.statistics.weights import Weighting
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

@@ -20,7 +20,7 @@ from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.models.named import HOMES, model_named, recognised
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.weights import Weighting
+from strikeout.statistics.objective import Weighting
 from strikeout.text import as_lines, many
 
 SIGNATURE = "SIGNATURE"  # the name of a check that is not a claim

@@ -26,8 +26,8 @@ from strikeout.book import (
 from strikeout.book.audit import audit, audit_copy
 from strikeout.book.export import Writer
 from strikeout.book.files import Clock, now
+from strikeout.book.forget import Plan
 from strikeout.book.import_quotes import How as ImportHow
-from strikeout.book.plan import Plan
 from strikeout.book.records import SMALLEST, SMALLEST_ERASURE, Session, Snapshot, Why
 from strikeout.book.results import Audit, Change, Comparison, Erasure, Imported, Rotation, Status
 from strikeout.book.spec import Asked

@@ -20,7 +20,7 @@ from strikeout.errors import RefusedError
 from strikeout.quotes.forwards import as_given
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.selection import nothing_matches, select
-from strikeout.statistics.weights import weights_of
+from strikeout.statistics.objective import weights_of
 from strikeout.tables import Cell, Table, frame_from, number
 from strikeout.text import as_lines, many
 

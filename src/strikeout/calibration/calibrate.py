@@ -49,9 +49,8 @@ from strikeout.models.named import with_full_names
 from strikeout.statistics.linearize import price_residuals, rows
 from strikeout.statistics.losses import SQUARED, AskedLoss, RobustLoss, Squared, noise_variance
 from strikeout.statistics.moments import Moments
-from strikeout.statistics.objective import Objective, Residual, objective_of
+from strikeout.statistics.objective import Objective, Residual, Weighting, objective_of
 from strikeout.statistics.system import System
-from strikeout.statistics.weights import Weighting
 from strikeout.text import Advice, Argument, many
 
 if TYPE_CHECKING:

@@ -51,9 +51,8 @@ from strikeout.models.model import Model
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize
 from strikeout.statistics.moments import Moments, reference_price
-from strikeout.statistics.objective import objective_of
+from strikeout.statistics.objective import Weighting, objective_of
 from strikeout.statistics.quadrature import Quadrature, quadrature_of
-from strikeout.statistics.weights import Weighting
 from strikeout.text import Argument
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from strikeout.calibration.starts import Start
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels.arrays import Mask
 from strikeout.quotes.forwards import as_given
-from strikeout.statistics.objective import Residual
-from strikeout.statistics.weights import Weighting
+from strikeout.statistics.objective import Residual, Weighting
 from strikeout.text import Argument, agreeing
 
 if TYPE_CHECKING:

@@ -380,7 +380,7 @@ def _renumbered(number: Rows) -> Rows:
 
 def _counted(calibration: Calibration) -> Mask:
     """Return which quotes have a weight above zero."""
-    from strikeout.statistics.weights import weights_of
+    from strikeout.statistics.objective import weights_of
 
     weight, _ = weights_of(calibration.used, calibration.settings.weights)
     return np.asarray(weight > 0.0)

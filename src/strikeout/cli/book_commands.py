@@ -20,7 +20,7 @@ from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.book import Book
-    from strikeout.book.plan import Plan
+    from strikeout.book.forget import Plan
     from strikeout.book.results import Change
     from strikeout.book.version import Version
     from strikeout.cli.terminal import Format

@@ -146,7 +146,7 @@ def apply(book: str, plan: str | None, who: str | None, as_json: bool, form: For
 
     Refused with 3 if the book changed since the plan was made. An applied plan is deleted: it names quotes.
     """
-    from strikeout.book.plan import Plan
+    from strikeout.book.forget import Plan
 
     with open_book(book, who=who) as held:
         path = held.plan_path if plan is None else Path(plan)

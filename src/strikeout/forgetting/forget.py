@@ -16,12 +16,19 @@ from strikeout.calibration.settings import chosen
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.evidence import OPERATORS, Operator, Unsupported, free_parameters
-from strikeout.forgetting.expiry_parameters import check_expiries, model_left
 from strikeout.forgetting.forgetting import Forgetting
 from strikeout.forgetting.recalibrate import new_kind, recalibrate
 from strikeout.forgetting.recompute import paper_step, recompute_shards, refine
 from strikeout.forgetting.refusal import check_step, no_step
-from strikeout.forgetting.request import Request, moments_for, request_of, slices_of, unstepped
+from strikeout.forgetting.request import (
+    Request,
+    check_expiries,
+    model_left,
+    moments_for,
+    request_of,
+    slices_of,
+    unstepped,
+)
 from strikeout.forgetting.resolve import resolve
 from strikeout.forgetting.step_error import NoStep, StepError, certify, loses_a_group, outside_bounds, step_error
 from strikeout.quotes.quotes import Quotes

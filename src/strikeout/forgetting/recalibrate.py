@@ -14,9 +14,8 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panels import AUTO, LABEL, PanelChoice, chosen_panel, grouped, panel_choice
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError
-from strikeout.forgetting.expiry_parameters import check_expiries, model_left
 from strikeout.forgetting.refusal import determined
-from strikeout.forgetting.request import Request
+from strikeout.forgetting.request import Request, check_expiries, model_left
 from strikeout.quotes.contracts import Features
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.system import Group

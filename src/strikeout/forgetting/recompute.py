@@ -27,11 +27,10 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations, Ridge, Schema, refuse_mixing, schema_of
-from strikeout.statistics.objective import RESIDUALS
+from strikeout.statistics.objective import RESIDUALS, RULES, Weighting
 from strikeout.statistics.schur import ArrowBlocks
 from strikeout.statistics.shards import Shards, one_shard, shard_states, shards_of
 from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, OneStep, System
-from strikeout.statistics.weights import RULES, Weighting
 from strikeout.text import Argument
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.settings import Settings, chosen
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.evidence import STEPS, Unsupported, unsupported
-from strikeout.forgetting.expiry_parameters import model_left
 from strikeout.forgetting.refusal import refuse_everything
 from strikeout.kernels.arrays import Rows
+from strikeout.models.model import Model
 from strikeout.quotes.forwards import Refit, is_derived, refits
 from strikeout.quotes.names import Names, as_names
 from strikeout.quotes.quotes import Quotes
@@ -179,3 +181,35 @@ def _of_moments(calibration: Calibration, quotes: Quotes | Moments | None) -> Re
     if isinstance(quotes, Quotes):
         refuse_derived(quotes)
     return Request(None, np.empty(0, np.intp), None, quotes)
+
+
+NAMED = 6  # parameters a sentence names before it counts the rest
+
+
+def model_left(model: Model, retained: Quotes, settings: Settings) -> Model:
+    """Return the model with the parameters of the expiries of these quotes; as given if it has none per expiry."""
+    if getattr(model, "expiries", None) != "quoted":
+        return model
+    formed: Model = model.suited(chosen(retained, settings.select).contracts)  # type: ignore[attr-defined]
+    return formed
+
+
+def check_expiries(model: Model, settings: Settings) -> None:
+    """Raise RefusedError if bounds, fixed or starts name parameters of an expiry that is no longer quoted."""
+    names, starts = model.parameters.names, settings.starts
+    points = () if isinstance(starts, int) else (starts,) if isinstance(starts, Mapping) else starts
+    started = [name for point in points for name in point]
+    for setting, given in (("bounds", settings.bounds), ("fixed", settings.fixed), ("starts", started)):
+        gone = [name for name in dict.fromkeys(given or ()) if name not in names]
+        if gone:
+            raise RefusedError(
+                f"{setting} names {_some(gone)}, and without quotes of its expiry a parameter is removed: what is "
+                f"left has {_some(names)}. Calibrate the retained quotes with {setting}={{...}} for these.",
+                gone=gone,
+                parameters=list(names),
+            )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more

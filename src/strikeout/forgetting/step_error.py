@@ -35,10 +35,10 @@ from strikeout.kernels.symmetric import Judged, dot, judged
 from strikeout.models.model import ParameterSpace
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearization import Linearization
+from strikeout.statistics.objective import Weighting, weights_of
 from strikeout.statistics.schur import ArrowBlocks
 from strikeout.statistics.second_order import GroupSums, expand
 from strikeout.statistics.system import WHOLE, Group, OneStep
-from strikeout.statistics.weights import Weighting, weights_of
 
 
 class Verdict(StrEnum):

@@ -11,8 +11,7 @@ from strikeout.kernels import affine, jump_split
 from strikeout.kernels.arrays import Floats
 from strikeout.kernels.compiled import Kernel, default_kernel
 from strikeout.models import heston
-from strikeout.models.engine import check_kernel, linearized
-from strikeout.models.model import ParameterSpace, Theta, inside
+from strikeout.models.model import ParameterSpace, Theta, check_kernel, inside, linearized
 from strikeout.quotes.contracts import Contracts
 
 # Heston's bounds and starts; a jump moves the index by up to a factor e, and up to twenty come a year.

@@ -13,8 +13,7 @@ from strikeout.kernels import derivatives, fourier_trapezoid
 from strikeout.kernels.arrays import Complexes, Floats
 from strikeout.kernels.compiled import Kernel, default_kernel
 from strikeout.kernels.fourier_trapezoid import LogCf
-from strikeout.models.engine import linearized
-from strikeout.models.model import ParameterSpace, Theta
+from strikeout.models.model import ParameterSpace, Theta, linearized
 from strikeout.quotes.contracts import Contracts
 
 # With its derivatives (a pair), or as the logarithm alone.

@@ -13,8 +13,7 @@ from strikeout.kernels import affine, double_heston
 from strikeout.kernels.arrays import Floats
 from strikeout.kernels.compiled import Kernel, default_kernel
 from strikeout.models import heston
-from strikeout.models.engine import check_kernel, linearized
-from strikeout.models.model import ParameterSpace, Theta, inside
+from strikeout.models.model import ParameterSpace, Theta, check_kernel, inside, linearized
 from strikeout.quotes.contracts import Contracts
 
 NAMES = tuple(f"{name}[{which}]" for which in ("slow", "fast") for name in heston.SPACE.names)

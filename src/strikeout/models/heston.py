@@ -14,8 +14,7 @@ from strikeout.errors import ParameterError, UsageError
 from strikeout.kernels import heston as kernel_of
 from strikeout.kernels.arrays import Floats
 from strikeout.kernels.compiled import Kernel, default_kernel
-from strikeout.models.engine import check_kernel, linearized
-from strikeout.models.model import ParameterSpace, Theta
+from strikeout.models.model import ParameterSpace, Theta, check_kernel, linearized
 from strikeout.quotes.contracts import Contracts, Layout
 
 # The bounds of a calibration contain every published one we found (DAX 2002: mean_reversion 15.7, vol_of_vol 3.4), days

@@ -1,4 +1,4 @@
-"""The `Model` protocol: parameters and contracts in, prices and sensitivities out."""
+"""The `Model` protocol: parameters and contracts in, prices and sensitivities out; and what compiled models share."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from strikeout.errors import ParameterError
+from strikeout.errors import ParameterError, UsageError
 from strikeout.kernels.arrays import Floats
-from strikeout.quotes.contracts import Contracts
+from strikeout.kernels.compiled import KERNELS, native
+from strikeout.quotes.contracts import Contracts, Layout
 
 Theta = Mapping[str, float] | ArrayLike
 
@@ -120,3 +121,19 @@ def inside(space: ParameterSpace, theta: Theta, domain: Domain) -> Floats:
             need = f"above {low:g}" if high == inf else f"between {low:g} and {high:g}"
             raise ParameterError(f"{name} is {value:g}; it must be {need}.", parameter=name, value=value)
     return vector
+
+
+def check_kernel(kernel: str) -> None:
+    """Raise UsageError if there is no such kernel here."""
+    if kernel not in KERNELS:
+        raise UsageError(f'kernel={kernel!r} is unknown. Use "native" or "numpy".')
+    if kernel == "native" and native() is None:
+        raise UsageError(
+            'The compiled kernel is not installed. Use kernel="numpy", or reinstall with a C++17 compiler.'
+        )
+
+
+def linearized(rows: Floats, layout: Layout, contracts: Contracts) -> tuple[Floats, Floats]:
+    """Return prices ``(n,)`` and derivatives ``(n, p)``, from out-of-the-money values ``(1 + p, n)`` in a layout."""
+    values = layout.unsorted(rows)
+    return contracts.scale * values[0] + contracts.intrinsic, values[1:].T * contracts.scale[:, None]

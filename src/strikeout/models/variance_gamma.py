@@ -10,8 +10,7 @@ import numpy as np
 from strikeout.kernels import variance_gamma as clock
 from strikeout.kernels.arrays import Floats
 from strikeout.kernels.compiled import Kernel, default_kernel
-from strikeout.models.engine import check_kernel, linearized
-from strikeout.models.model import ParameterSpace, Theta, inside
+from strikeout.models.model import ParameterSpace, Theta, check_kernel, inside, linearized
 from strikeout.quotes.contracts import Contracts
 
 SPACE = ParameterSpace(

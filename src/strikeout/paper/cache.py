@@ -52,8 +52,8 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.normal_equations import PAPER_RIDGE, NormalEquations
+from strikeout.statistics.objective import Weighting
 from strikeout.statistics.shards import Shards, one_shard, shard, shards_of
-from strikeout.statistics.weights import Weighting
 
 Forget = str | Sequence[str] | ArrayLike
 Sums = tuple[Floats, Floats]

@@ -12,7 +12,7 @@ from typing import Any
 from strikeout.assurance.influence import influence
 from strikeout.book import Book
 from strikeout.book.approvals import Request
-from strikeout.book.plan import Plan
+from strikeout.book.forget import Plan
 from strikeout.errors import RefusedError, StrikeoutError, UsageError
 from strikeout.models.named import model_named
 from strikeout.service.people import Action

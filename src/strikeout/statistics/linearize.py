@@ -20,8 +20,7 @@ from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.losses import Squared
 from strikeout.statistics.normal_equations import NormalEquations, Schema, schema_of
-from strikeout.statistics.objective import Objective, Residual, objective_of, weights_for_residual
-from strikeout.statistics.weights import Weighting, name_of
+from strikeout.statistics.objective import Objective, Residual, Weighting, name_of, objective_of, weights_for_residual
 from strikeout.text import Advice
 
 if TYPE_CHECKING:

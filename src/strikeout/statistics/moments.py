@@ -35,7 +35,7 @@ from strikeout.kernels.arrays import Floats, Integers, Mask, Words
 from strikeout.kernels.int192 import Table
 from strikeout.quotes.contracts import Contracts
 from strikeout.statistics.groups import Groups
-from strikeout.statistics.weights import Weighting, weights_of
+from strikeout.statistics.objective import Weighting, weights_of
 from strikeout.text import Advice, many
 
 if TYPE_CHECKING:

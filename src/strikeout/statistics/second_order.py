@@ -29,9 +29,8 @@ from strikeout.kernels.products import inner
 from strikeout.kernels.symmetric import solve
 from strikeout.models.model import Model, Theta
 from strikeout.statistics.linearize import rows
-from strikeout.statistics.objective import Residual, objective_of
+from strikeout.statistics.objective import Residual, Weighting, objective_of, weights_of
 from strikeout.statistics.system import Group
-from strikeout.statistics.weights import Weighting, weights_of
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes

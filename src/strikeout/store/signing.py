@@ -17,7 +17,7 @@ from strikeout.assurance.verify import SIGNATURE, Check, Verification, read, ver
 from strikeout.errors import UsageError
 from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.weights import Weighting
+from strikeout.statistics.objective import Weighting
 from strikeout.store.entry import utc
 from strikeout.store.keyring import Keyring, Signer, is_hex, is_signature
 from strikeout.store.ledger import Head, Ledger, keyed_certificate

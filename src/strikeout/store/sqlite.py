@@ -9,11 +9,11 @@ from pathlib import Path
 from types import TracebackType
 
 from strikeout.errors import BookError, BusyError, RefusedError
-from strikeout.store import bookfile, holding, integrity
+from strikeout.store import bookfile, holding
 from strikeout.store.bookfile import BESIDE, PATIENCE, Connection, real_path
 from strikeout.store.checksums import UNKEYED, Sealer
 from strikeout.store.shard_keys import HEAD, ShardKeys, key_name, shard_key_file
-from strikeout.store.sqlite_reading import SqliteReading
+from strikeout.store.sqlite_reading import SqliteReading, faults
 from strikeout.store.sqlite_writing import SqliteWriting
 from strikeout.store.store import ENCRYPTION, Reading, Writing
 
@@ -152,9 +152,9 @@ class SqliteStore(SqliteReading):
 
     def faults(self) -> list[str]:
         if self._connection.in_transaction:
-            return integrity.faults(self)
+            return faults(self)
         with self.reading():  # one snapshot, so that concurrent writes are not reported as faults
-            return integrity.faults(self)
+            return faults(self)
 
     def files(self) -> tuple[Path, ...]:
         real = self._connection.hold.path
