@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.book import erasure
 from strikeout.book.import_quotes import PER_QUOTE, returned
+from strikeout.book.state_store import stored_rows
 from strikeout.errors import RefusedError, UnknownIdError, UsageError
 from strikeout.store.entry import ReasonCode
 from strikeout.store.residue import needles_of, scan
@@ -386,3 +390,26 @@ def test_a_condition_that_every_quote_matches_needs_a_confirmation(book, verb):
 
 def test_ids_need_no_confirmation(book, quotes):
     assert book.plan_erase(ids=quotes.ids).count == 120
+
+
+ERASE_IN_ANOTHER_PROCESS = "import sys, strikeout as so; so.Book.open(sys.argv[1]).erase(ids=sys.argv[2:])"
+
+
+def test_an_erasure_that_another_process_overtakes_is_refused_whatever_it_had_read(book, quotes, monkeypatch):
+    def overtaken(store, linearization, shard):
+        found = stored_rows(store, linearization, shard)
+        monkeypatch.undo()
+        # It commits, and then waits in vain for this read to end before it empties the log.
+        subprocess.run(
+            [sys.executable, "-c", ERASE_IN_ANOTHER_PROCESS, str(book.path), *quotes.ids[5:7]],
+            check=False,
+            stderr=subprocess.DEVNULL,
+        )
+        return found
+
+    monkeypatch.setattr(erasure, "stored_rows", overtaken)
+    before = len(book.log())
+    with raises(RefusedError, found=before + 1):
+        book.erase(ids=quotes.ids[:5])
+    assert [entry.what for entry in book.log()[before:]] == ["erase"]
+    assert book.verify().holds, book.verify().summary()

@@ -52,8 +52,11 @@ def plan_erase(
     plans: Sequence[Path] = (),
 ) -> Erasure:
     """Return what erasing these quotes removes and what it cannot; nothing is changed."""
-    held, aside, reach, refits = _found(seen, ids=ids, where=where, all_quotes=all_quotes, reason=reason, plans=plans)
-    return rehearse(seen, held, aside, reach=reach, refits=refits)
+    with seen.session.reading(seen.position):
+        held, aside, reach, refits = _found(
+            seen, ids=ids, where=where, all_quotes=all_quotes, reason=reason, plans=plans
+        )
+        return rehearse(seen, held, aside, reach=reach, refits=refits)
 
 
 def erase(
@@ -72,12 +75,15 @@ def erase(
         plans: files beside the book that name quotes.
         progress: called while the files are searched, with the bytes searched so far and their total.
     """
-    held, aside, reach, refits = _found(seen, ids=ids, where=where, all_quotes=all_quotes, reason=reason, plans=plans)
+    with seen.session.reading(seen.position):
+        held, aside, reach, refits = _found(
+            seen, ids=ids, where=where, all_quotes=all_quotes, reason=reason, plans=plans
+        )
+        derived = derived_numbers(seen, held, aside)
     touched = [*held.ids.tolist(), *aside.ids.tolist()]
     require_approval(seen, "erase", touched, as_reason(reason))
     result = _result(seen, held, aside, reach)
     shown = rehearse(seen, held, aside, reach=reach, refits=refits, is_refitted=result is not None)
-    derived = derived_numbers(seen, held, aside)
     counts = {"erased": len(touched), "forgotten": len(held)}
     counts |= {} if reach.removed is None else reach.removed.to_counts()
     counts |= recorded_labels(seen, held, aside)

@@ -88,16 +88,18 @@ class Session:
         return FileDigest(self.commit)
 
     @contextmanager
+    def reading(self, seen: Position) -> Iterator[None]:
+        """Read the book as it was seen, however much of it: no other process changes it in between."""
+        with self.store.reading() as store:
+            self._refuse_moved(self.reader.read(store.entries()), seen)
+            yield
+
+    @contextmanager
     def writing(self, seen: Position) -> Iterator[Transaction]:
         """Open one transaction on the book as it was seen; it must end with an entry."""
         with self.store.writing() as store:
             ledger = self.reader.read(store.entries())
-            if position_of(ledger) != seen:
-                raise RefusedError(
-                    f"The book had {many(seen.number, 'entry', 'entries')} when this began and has {len(ledger):,} "
-                    "now: another process changed it. Nothing was written. Try again.",
-                    found=len(ledger),
-                )
+            self._refuse_moved(ledger, seen)
             self._refuse_changed(store, ledger)
             transaction = Transaction(self, store, ledger)
             yield transaction
@@ -119,6 +121,14 @@ class Session:
                 "The key file is not this book's own, or the ledger was rewritten with other keys. Bring the "
                 f"book's own key file back, or name it in {VARIABLE}.",
                 book=name_of(ledger),
+            )
+
+    def _refuse_moved(self, ledger: Ledger, seen: Position) -> None:
+        if position_of(ledger) != seen:
+            raise RefusedError(
+                f"The book had {many(seen.number, 'entry', 'entries')} when this began and has {len(ledger):,} "
+                "now: another process changed it. Nothing was written. Try again.",
+                found=len(ledger),
             )
 
     def _refuse_changed(self, store: Reading, ledger: Ledger) -> None:
