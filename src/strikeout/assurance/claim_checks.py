@@ -17,7 +17,8 @@ from strikeout.calibration.calibrate import fit
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.panels import grouped, latent_of, shared_space
-from strikeout.calibration.settings import FREE, STARTS, Choice, Settings, chosen, weights_for
+from strikeout.calibration.settings import FREE, Choice, Settings, chosen, weights_for
+from strikeout.calibration.starts import STARTS
 from strikeout.errors import StrikeoutError, UsageError
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model

@@ -14,7 +14,8 @@ from strikeout.assurance.certificate import Certificate, Claim, Obstacle
 from strikeout.assurance.optimality import Optimality, Question, is_other_valley
 from strikeout.calibration.calibrate import calibrate_as, fit
 from strikeout.calibration.from_moments import COARSEST, interpolation_bound
-from strikeout.calibration.settings import STARTS, Settings
+from strikeout.calibration.settings import Settings
+from strikeout.calibration.starts import STARTS
 from strikeout.errors import RefusedError, UsageError
 from strikeout.statistics.linearize import linearize
 from strikeout.statistics.objective import name_of

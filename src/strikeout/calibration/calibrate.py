@@ -37,11 +37,11 @@ from strikeout.calibration.panels import (
 )
 from strikeout.calibration.problem import AnyPosed, Posed, Problem, RobustSearch, SearchEnd
 from strikeout.calibration.result import concluded, panel_termination
-from strikeout.calibration.settings import FREE, STARTS, Choice, Settings, chosen, settings_of, weights_for
+from strikeout.calibration.settings import FREE, Choice, Settings, chosen, settings_of, weights_for
 from strikeout.calibration.smiles import is_by_smile, search_by_smile
 from strikeout.calibration.smoothing import with_prior
 from strikeout.calibration.standard_errors import Errors, check_errors
-from strikeout.calibration.starts import Progress, Start, best_of, search, searched, starting_points
+from strikeout.calibration.starts import STARTS, Progress, Start, best_of, search, searched, stages_of, starting_points
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.kernels.arrays import Floats
 from strikeout.models.model import Model, ParameterSpace
@@ -115,7 +115,8 @@ def calibrate(
             symbols (kappa, theta, sigma, rho, v0) name parameters too, here and in ``fixed`` and ``starts``.
         fixed: values of parameters that are not estimated, by name: ``{"correlation": -0.7}``.
         feller: "warn" (default) if Feller's condition is not met, "enforce" it, or "ignore" it.
-        starts: the largest number of canonical starts, or starts of your own by name. Default 4.
+        starts: the largest number of canonical starts, or starts of your own by name. By default 4; Bates starts at
+            Heston's optimum then, with frequent jumps and with rare ones.
         select: the quotes that count: "all" (default), or "otm", puts below the forward and calls at it and above. The
             others stay in ``Calibration.book``: forwards may depend on them.
         panel: a label of the quotes, such as "date": the model's latent parameter (Heston's initial_variance) then has
@@ -212,7 +213,7 @@ def _fit_plain(quotes: Quotes, model: Model, how: Settings, progress: Progress |
     if is_by_smile(problem):
         ends, best = search_by_smile(problem, points, how.bounds, progress)
     else:
-        ends = searched(problem, points, progress)
+        ends = searched(problem, points, stages_of(model.parameters, how.starts), progress)
         if how.starts == STARTS:
             ends = _with_more_starts(problem, ends, model.parameters.more_starts, partial(_is_far, problem), progress)
         best = best_of(ends)
@@ -294,7 +295,7 @@ def _fit_panel(quotes: Quotes, model: Model, how: Settings, label: str, progress
     formed = panel_form(model, used, groups)
     start = min(max(float(space.starts[0][k]), lower), upper)
     problem = PanelProblem(objective, formed, coordinates, k, lower, upper, start, AskedLoss.of(how.loss))
-    ends = searched(problem, points, progress)
+    ends = searched(problem, points, stages_of(shared.parameters, how.starts), progress)
     if how.starts == STARTS:
         ends = _with_more_starts(
             problem, ends, shared.parameters.more_starts, partial(_is_panel_far, problem), progress

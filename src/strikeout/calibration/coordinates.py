@@ -13,7 +13,7 @@ a plain upper bound: a search that ends on it ends at a true constrained optimum
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import inf, nan, sqrt
 from operator import itemgetter
@@ -72,8 +72,13 @@ class FellerShare:
 Bounds = Mapping[str, tuple[float, float]]
 Picked = Callable[[tuple[float, ...]], tuple[float, ...]]
 
-# Parameters that act through a product with a second one, wherever a model has both (see box.py).
-PRODUCTS = {"long_variance": "mean_reversion", "correlation": "vol_of_vol"}
+# Parameters that act through a product with a second one, wherever a model has both (see loop.py).
+PRODUCTS = {
+    "long_variance": "mean_reversion",
+    "correlation": "vol_of_vol",
+    "jump_mean": "jump_intensity",
+    "jump_deviation": "jump_intensity",
+}
 SMALLEST_SHARE = 1e-3  # of the largest vol_of_vol that Feller's condition allows
 
 
@@ -100,6 +105,18 @@ class Coordinates:
     def replaced(self) -> set[int]:
         """The parameter that Feller's omega replaces, if any."""
         return set() if self.share is None else {self.share.replaced}
+
+    def at(self, u: Sequence[float], values: Mapping[str, float]) -> list[float]:
+        """Return the point with the free ones of these parameters moved there, or to the nearest of their bounds."""
+        given = [values.get(self.names[i], x) for i, x in zip(self.free, u, strict=True)]
+        return [min(max(x, lo), hi) for x, lo, hi in zip(given, self.box.lower, self.box.upper, strict=True)]
+
+    def pinned(self, u: Sequence[float], names: Iterable[str]) -> Coordinates:
+        """Return the coordinates with bounds that leave these parameters no other value than at u."""
+        held = [self.names[i] in names for i in self.free]
+        lower = tuple(x if h else lo for x, h, lo in zip(u, held, self.box.lower, strict=True))
+        upper = tuple(x if h else hi for x, h, hi in zip(u, held, self.box.upper, strict=True))
+        return replace(self, box=replace(self.box, lower=lower, upper=upper))
 
     def theta(self, u: Sequence[float]) -> list[float]:
         """Return the parameters; not-a-number throughout where the replaced one would leave its bounds."""

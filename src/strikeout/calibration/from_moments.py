@@ -41,7 +41,7 @@ from strikeout.calibration.loop import Convergence, Evaluation, Watch, descend
 from strikeout.calibration.problem import SearchEnd
 from strikeout.calibration.result import concluded
 from strikeout.calibration.settings import Settings
-from strikeout.calibration.starts import Progress, best_of, search, starting_points
+from strikeout.calibration.starts import Progress, best_of, search, staged, stages_of, starting_points
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.kernels import chebyshev, int192
 from strikeout.kernels.arrays import Floats
@@ -90,7 +90,8 @@ def calibrate_moments(
             count=count,
             free=free,
         )
-    ends, best = _search(MomentProblem(quadrature_of(moments), model, coordinates), points, progress)
+    problem = MomentProblem(quadrature_of(moments), model, coordinates)
+    ends, best = _search(problem, staged(problem, points, stages_of(model.parameters, starts)), progress)
     cost = best.descent.system.cost
     if best.objective.deficit > best.objective.smallest:
         raise RefusedError(
@@ -133,6 +134,9 @@ class MomentProblem:
     @cached_property
     def _linearize(self) -> Callable[[Floats], Linearization]:
         return self.quadrature.linearizer(self.model)
+
+    def within(self, coordinates: Coordinates) -> MomentProblem:
+        return replace(self, coordinates=coordinates)
 
     def follow(self, start: Sequence[float], watch: Watch | None = None) -> SearchEnd[Quadrature]:
         """Return the end of one start."""

@@ -147,6 +147,9 @@ class PanelProblem:
         books = (part.book for part in self.objective.parts.values())
         return CUSTOM if any(isinstance(book, Features) for book in books) else BUILTIN
 
+    def within(self, coordinates: Coordinates) -> PanelProblem:
+        return replace(self, coordinates=coordinates)
+
     def asking(self, asked: AskedLoss) -> PanelProblem:
         return replace(self, asked=asked)
 

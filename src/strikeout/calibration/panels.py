@@ -104,7 +104,7 @@ def shared_space(model: Model, latent: str | None) -> ParameterSpace:
     bounds = np.delete(space.lower, k), np.delete(space.upper, k)
     edges = tuple(name for name in space.edges if name in names)
     more = np.delete(space.more_starts, k, axis=1) if len(space.more_starts) else space.more_starts
-    return ParameterSpace(names, *bounds, np.delete(space.starts, k, axis=1), edges, more)
+    return ParameterSpace(names, *bounds, np.delete(space.starts, k, axis=1), edges, more, stages=space.stages)
 
 
 def panel_form(model: Model, quotes: Quotes, groups: dict[Group, Rows]) -> Model:

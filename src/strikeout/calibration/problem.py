@@ -68,10 +68,12 @@ class Search(Protocol[AnyPosed]):
     @property
     def coordinates(self) -> Coordinates: ...
 
+    def within(self, coordinates: Coordinates) -> Search[AnyPosed]: ...
+
     def follow(self, start: Sequence[float], watch: Watch | None = None) -> SearchEnd[AnyPosed]: ...
 
 
-class RobustSearch(Protocol[AnyPosed]):
+class RobustSearch(Search[AnyPosed], Protocol[AnyPosed]):
     """A problem under a robust loss; until it has a threshold, its objective has the squared loss."""
 
     @property
@@ -81,11 +83,6 @@ class RobustSearch(Protocol[AnyPosed]):
     def asked(self) -> AskedLoss: ...
 
     def asking(self, asked: AskedLoss) -> RobustSearch[AnyPosed]: ...
-
-    def follow(self, start: Sequence[float], watch: Watch | None = None) -> SearchEnd[AnyPosed]: ...
-
-    @property
-    def coordinates(self) -> Coordinates: ...
 
     def with_loss(self, loss: Loss) -> RobustSearch[AnyPosed]: ...
 
@@ -166,6 +163,9 @@ class Problem:
     def weighted_residuals(self, u: Sequence[float]) -> Floats:
         residual, _ = rows(self.objective, self.model, np.array(self.coordinates.theta(u)))
         return self.objective.root_weight * residual
+
+    def within(self, coordinates: Coordinates) -> Problem:
+        return replace(self, coordinates=coordinates)
 
     def asking(self, asked: AskedLoss) -> Problem:
         return replace(self, asked=asked)

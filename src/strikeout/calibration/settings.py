@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from strikeout.calibration.coordinates import Bounds
-from strikeout.calibration.starts import Start
+from strikeout.calibration.starts import STARTS, Start
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels.arrays import Mask
 from strikeout.quotes.forwards import as_given
@@ -57,7 +57,6 @@ def weights_for(used: Quotes, quotes: Quotes, weights: Any) -> Any:
 
 
 FREE = "free"  # the latent path of a panel has no prior
-STARTS = 4  # canonical starts of a search, unless others are asked for
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from strikeout.calibration.problem import AnyPosed, Posed, RobustSearch, Search,
 from strikeout.calibration.termination import Termination
 from strikeout.errors import ParameterError, UsageError
 from strikeout.kernels.symmetric import dot, length
-from strikeout.models.model import Model
+from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.losses import AskedLoss, RobustLoss, Squared
 from strikeout.text import Argument
 
@@ -93,9 +93,12 @@ def _between(u: Sequence[float], walls: Walls) -> bool:
 
 
 Start = Mapping[str, float]
+Stages = Sequence[Mapping[str, float]]
 Progress = Callable[[int, Visit], None]
 
+STARTS = 4  # canonical starts of a search, unless others are asked for
 AGREEMENT = 1e-3  # standard errors: ends closer than this are one optimum
+NEARLY = 0.1  # standard errors: how far from the optimum of a simpler model its search may end
 PATIENCE = 60  # evaluations, after which a start far behind the best is let go
 
 
@@ -107,8 +110,6 @@ def starting_points(model: Model, coordinates: Coordinates, starts: int | Start 
             raise UsageError(
                 Argument("starts", starts), f": at least one is needed; {model.name} has {len(space.starts)}."
             )
-        from strikeout.calibration.settings import STARTS
-
         if starts > max(len(space.starts), STARTS):
             raise UsageError(
                 Argument("starts", starts),
@@ -126,6 +127,11 @@ def starting_points(model: Model, coordinates: Coordinates, starts: int | Start 
         if not isinstance(start, Mapping):
             raise ParameterError(f"A start is a mapping by name ({', '.join(space.names)}); got {start!r}.")
     return [coordinates.point(space.vector({**start, **fixed}).tolist()) for start in given]
+
+
+def stages_of(space: ParameterSpace, starts: int | Start | Sequence[Start]) -> Stages:
+    """Return the stages of a search: those of the model by default, none if starts are asked for."""
+    return space.stages if starts == STARTS else ()
 
 
 def search(
@@ -151,8 +157,33 @@ def search(
     return ends
 
 
+def staged(problem: Search[AnyPosed], points: Sequence[Sequence[float]], stages: Stages) -> Sequence[Sequence[float]]:
+    """Return starts near the optimum of the simpler model that this one extends: one for each stage after the first.
+
+    The first stage fixes the parameters that the simpler model lacks where they have no effect. Its search starts at
+    the first point and ends near the optimum, which is enough for a start. Without stages,
+    or if nothing else is free or the first stage leads nowhere, the starts are the points.
+    """
+    coordinates = problem.coordinates
+    if not stages:
+        return points
+    u = coordinates.at(points[0], stages[0])
+    simpler = problem.within(coordinates.pinned(u, stages[0]))
+    descent = simpler.follow(u, _nearly).descent
+    if not descent.termination.converged:
+        return points
+    return [coordinates.point(coordinates.theta(coordinates.at(descent.point, stage))) for stage in stages[1:]]
+
+
+def _nearly(_u: Sequence[float], _at: Evaluation, visit: Visit) -> Termination | None:
+    return Termination.CONVERGED if visit.gradient < NEARLY else None
+
+
 def searched(
-    problem: RobustSearch[AnyPosed], points: Sequence[Sequence[float]], progress: Progress | None = None
+    problem: RobustSearch[AnyPosed],
+    points: Sequence[Sequence[float]],
+    stages: Stages = (),
+    progress: Progress | None = None,
 ) -> list[SearchEnd[AnyPosed]]:
     """Return the ends of all starts; if the loss redescends, one more comes first, from the optimum of Huber's loss.
 
@@ -161,9 +192,11 @@ def searched(
     """
     asked = problem.asked
     if not asked.redescends:
-        return search(problem, points, progress)
+        return search(problem, staged(problem, points, stages), progress)
     for convex in (AskedLoss("huber", asked.scale), AskedLoss("soft-l1", asked.scale)):  # the second is smooth
-        first = best_of(search(problem.asking(convex), points, progress))
+        posed = problem.asking(convex)
+        points, stages = staged(posed, points, stages), ()
+        first = best_of(search(posed, points, progress))
         if first.descent.termination.converged:
             break
     loss = first.objective.loss

@@ -14,9 +14,14 @@ from strikeout.models import heston
 from strikeout.models.model import ParameterSpace, Theta, check_kernel, inside, linearized
 from strikeout.quotes.contracts import Contracts
 
+JUMPS = ("jump_intensity", "jump_mean", "jump_deviation")
+# Real days have up to five optima: frequent small jumps, medium ones every few years, or rare crashes. From Heston's
+# optimum the two kinds below lead to the best one known on each of 46 real dates; four starts afar missed it on 18.
+STAGES = ((1e-3, 0.0, 1e-3), (4.0, -0.05, 0.07), (0.05, -0.6, 0.6))
+
 # Heston's bounds and starts; a jump moves the index by up to a factor e, and up to twenty come a year.
 SPACE = ParameterSpace(
-    names=(*heston.SPACE.names, "jump_intensity", "jump_mean", "jump_deviation"),
+    names=(*heston.SPACE.names, *JUMPS),
     lower=np.array([*heston.SLOWER.lower, 1e-3, -1.0, 1e-3]),
     upper=np.array([*heston.SLOWER.upper, 20.0, 1.0, 1.0]),
     starts=np.array(
@@ -27,6 +32,7 @@ SPACE = ParameterSpace(
             [4.0, 0.1, 0.9, 0.3, 0.1, 0.5, 0.05, 0.1],
         ]
     ),
+    stages=tuple(dict(zip(JUMPS, values, strict=True)) for values in STAGES),
 )
 DOMAIN = {
     "mean_reversion": (0.0, inf),

@@ -27,7 +27,9 @@ class ParameterSpace:
     nothing beyond, so a search that ends there has found its optimum. ``more_starts`` are tried too if the canonical
     ones lead to a fit far worse than smooth curves through the expiries. ``is_curve`` is true for parameters of a curve
     through quotes: a parameter that the quotes leave open, or that ends on a bound, is reported, and the curve is an
-    answer all the same. All arrays are read-only copies.
+    answer all the same. ``stages`` are values of the parameters that this model adds to a simpler one: first those
+    without effect, then those that the default search adds to the optimum of the simpler model, one start each. All
+    arrays are read-only copies.
     """
 
     names: tuple[str, ...]
@@ -37,6 +39,7 @@ class ParameterSpace:
     edges: tuple[str, ...] = ()
     more_starts: Floats = field(default_factory=lambda: np.empty((0, 0)))
     is_curve: bool = False
+    stages: tuple[Mapping[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper", "starts", "more_starts"):
