@@ -160,7 +160,7 @@ def search(
 def staged(problem: Search[AnyPosed], points: Sequence[Sequence[float]], stages: Stages) -> Sequence[Sequence[float]]:
     """Return starts near the optimum of the simpler model that this one extends: one for each stage after the first.
 
-    The first stage fixes the parameters that the simpler model lacks where they have no effect. Its search starts at
+    The first stage fixes the parameters that the simpler model lacks, at values without effect. Its search starts at
     the first point and ends near the optimum, which is enough for a start. Without stages,
     or if nothing else is free or the first stage leads nowhere, the starts are the points.
     """
