@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.cli.book_commands import show_change
+from strikeout.cli.book_commands import report_change
+from strikeout.cli.terminal import Output
 from strikeout.models.named import MODELS, described, model_named, remade
 from tests.models.books import CASES, CONTRACTS
 
@@ -97,7 +98,7 @@ def test_a_book_that_learns_an_expiry_has_its_parameters_too(tmp_path, capsys):
         change = book.learn(quotes[CONTRACTS.expiry == 2.0])
     assert dict(change.after.parameters) == so.calibrate(quotes, case.model).parameters
     assert change.moved["alpha[2]"] is None
-    show_change(change)
+    report_change(change, Output())
     assert "alpha[2]" in capsys.readouterr().out
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from strikeout.book.forget import Plan
     from strikeout.book.results import Change
     from strikeout.book.version import Version
-    from strikeout.cli.terminal import Format
+    from strikeout.cli.terminal import Output
     from strikeout.quotes.quotes import Quotes
     from strikeout.store.entry import Entry, Reason
 
@@ -125,21 +125,12 @@ def entry_table(entries: Sequence[Entry], approved: Mapping[int, int | None]) ->
     return Table(ENTRY_HEADINGS, rows, numbers=(0,), whole=(1, 5), spare=(2, 6))
 
 
-def report_change(change: Change, *, as_json: bool, form: Format = "table", **more: Any) -> int:
+def report_change(change: Change, output: Output, *, notes: Iterable[str] = (), **more: Any) -> int:
     """Print a change of a book and return the exit code: 3 if the calibration did not converge.
 
     Args:
         more: what else goes into the JSON.
     """
-    if as_json:
-        terminal.show_json({**change.to_dict(), **more})
-    else:
-        show_change(change, form)
-    return exit_codes.DONE if change.after.converged else exit_codes.REFUSED
-
-
-def show_change(change: Change, form: Format = "table") -> None:
-    """Print the parameters before and after, and what was done."""
     before, after, moves = change.before, change.after, change.moved
     pairs = [
         ("entry", f"{change.entry}: {change.what}" + (f", {many(change.touched, 'quote')}" if change.touched else "")),
@@ -166,8 +157,9 @@ def show_change(change: Change, form: Format = "table") -> None:
         heads = ("parameter", "before", "after", "SE after", "SE if independent", "moved (in that)")
         known = {name: number(value) for name, value in before.parameters.items()}
         rows = [(row[0], known.get(str(row[0]), "-"), *row[1:], move_cell(moves[str(row[0])])) for row in rows]
-    numbers = tuple(range(1, len(heads)))
-    terminal.show_result(form, Table(heads, rows, numbers=numbers, whole=(0,)), "", terminal.facts(pairs))
+    table = Table(heads, rows, numbers=tuple(range(1, len(heads))), whole=(0,))
+    code = exit_codes.DONE if after.converged else exit_codes.REFUSED
+    return output.result({**change.to_dict(), **more}, table, "", terminal.facts(pairs), notes=notes, code=code)
 
 
 def move_cell(value: float | None) -> Cell:
@@ -193,8 +185,7 @@ def calibrate_book(
     fresh: bool,
     reason: Reason | None,
     plot: str | None,
-    as_json: bool,
-    form: Format,
+    output: Output,
 ) -> int:
     """Calibrate the quotes of a book and store the result.
 
@@ -206,11 +197,8 @@ def calibrate_book(
     asked = how.pop("model", None)
     model = None if asked is None else model_named(asked)
     starts = how.get("starts", 4)
-    progress = terminal.ProgressLine(starts=starts if isinstance(starts, int) else len(starts))
-    try:
+    with terminal.ProgressLine(starts=starts if isinstance(starts, int) else len(starts)) as progress:
         change = book.calibrate(model, fresh=fresh, reason=reason, progress=progress, **how)
-    finally:
-        progress.end()
     kept_words = {name: in_words(value) for name, value in sorted(change.repeated.items())}
     if change.dropped:
         words = ", ".join(
@@ -221,21 +209,16 @@ def calibrate_book(
         from strikeout.cli.report import write_book_plot
 
         write_book_plot(book, plot)
-    if as_json:
-        return report_change(change, as_json=True, plot=plot, as_last_time=kept_words)
-    code = report_change(change, as_json=False, form=form)
-    if kept_words:
-        terminal.note(f"as the last time: {_settings(kept_words)}")
+    kept = ", ".join(f"{name} {value}" for name, value in kept_words.items())
+    note = f"as the last time: {kept}. With --fresh, options that are not given have their defaults."
+    code = report_change(change, output, notes=[note] if kept else [], plot=plot, as_last_time=kept_words)
+    if output.is_json:
+        return code
     known = book.quotes().labels
     several = [name for name in ("date", "source") if name in known and len(set(known[name].tolist())) > 1]
     by = ",".join(several or ["expiry"])
     terminal.hint(f"strikeout influence {book.path} --by {by}", f"strikeout forget {book.path} --where ...")
     return code
-
-
-def _settings(kept: Mapping[str, str]) -> str:
-    words = ", ".join(f"{name} {value}" for name, value in kept.items())
-    return f"{words}. With --fresh, options that are not given have their defaults."
 
 
 def check_choice(within: Book | Quotes, chosen: Mapping[str, Any], *, is_all: bool, verb: str) -> None:
@@ -267,33 +250,28 @@ def forget_from_book(
     tolerance: float | None,
     yes: bool,
     reason: Reason | None,
-    as_json: bool,
-    form: Format,
+    output: Output,
 ) -> int:
     """Plan a strike-out and write the plan beside the book, or with ``yes`` strike the quotes out."""
     if not yes:
-        return _report_plan(book, book.plan_forget(**chosen, tolerance=tolerance, reason=reason), as_json=as_json)
+        return _report_plan(book, book.plan_forget(**chosen, tolerance=tolerance, reason=reason), output)
     change = book.forget(**chosen, tolerance=tolerance, reason=reason)
-    report_change(change, as_json=as_json, form=form)
+    report_change(change, output)
     terminal.hint(f"strikeout restore {book.path} {change.entry}", f"strikeout verify {book.path}")
     return exit_codes.DONE
 
 
-def _report_plan(book: Book, plan: Plan, *, as_json: bool) -> int:
+def _report_plan(book: Book, plan: Plan, output: Output) -> int:
     """Write a plan beside the book and show it."""
     from strikeout.quotes.writing import replace_file
 
     path = replace_file(book.plan_path, lambda part: part.write_bytes(plan.to_bytes()))
     path.chmod(0o600)
-    if as_json:
-        terminal.show_json({**plan.to_dict(), "plan": str(path)})
-    else:
-        terminal.show_lines(plan.summary())
-        terminal.note(f"the plan is in {path}; strikeout apply {book.path} does it.")
-    return exit_codes.DONE
+    note = f"the plan is in {path}; strikeout apply {book.path} does it."
+    return output.lines({**plan.to_dict(), "plan": str(path)}, plan.summary(), notes=[note])
 
 
-def verify_book(path: str, *, head: str | None, keys: Sequence[str], as_json: bool, form: Format = "table") -> int:
+def verify_book(path: str, *, head: str | None, keys: Sequence[str], output: Output) -> int:
     """Check a whole book, or with public keys a copy without its key file; return 1 if a check fails, 3 if one
     cannot be made here.
     """
@@ -306,13 +284,9 @@ def verify_book(path: str, *, head: str | None, keys: Sequence[str], as_json: bo
     else:
         with open_book(path) as book:
             found = book.verify(head=kept)
-    if as_json:
-        terminal.show_json(found.to_dict())
-    else:
-        words = {True: "holds", False: "FAILS", None: "-"}
-        rows = [
-            (check.name, "unchecked" if check.is_unchecked else words[check.holds], check.found)
-            for check in found.checks
-        ]
-        terminal.show_result(form, found.headline, "", Table(("check", "", "found"), rows, whole=(0, 1)))
-    return exit_codes.OF_VERDICT[found.verdict.name]
+    words = {True: "holds", False: "FAILS", None: "-"}
+    rows = [
+        (check.name, "unchecked" if check.is_unchecked else words[check.holds], check.found) for check in found.checks
+    ]
+    table, code = Table(("check", "", "found"), rows, whole=(0, 1)), exit_codes.OF_VERDICT[found.verdict.name]
+    return output.result(found.to_dict(), found.headline, "", table, code=code)

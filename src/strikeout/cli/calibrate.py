@@ -19,11 +19,11 @@ from strikeout.cli.fit_options import (
     file_options,
     filtered_options,
     matching,
-    note_reading,
     objective_options,
     options_as_given,
     read_file,
     reading_counts,
+    reading_notes,
     select_option,
 )
 from strikeout.cli.options import (
@@ -41,7 +41,7 @@ from strikeout.text import did_you_mean, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
-    from strikeout.cli.terminal import Format
+    from strikeout.cli.terminal import Output
     from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
 
@@ -72,7 +72,7 @@ MOST_EXPIRIES = 16  # in the table of fit errors below the parameters
 @click.option("--report", is_flag=True, help="Show every start and every step too.")
 @reason_options
 @output_options
-def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Format, **options: Any) -> int:
+def calibrate(file: str, plot: str | None, report: bool, output: Output, **options: Any) -> int:
     """Calibrate a model to the quotes of FILE (.csv, .csv.gz, .parquet) or of a book (NAME.book).
 
     A book stores the result. Options that are not given are as the last time; --fresh restores their defaults. If a
@@ -90,19 +90,19 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
         refuse_given(("diagnostics",), "The diagnostics of a book are in strikeout summary --diagnostics:")
         refuse_given(("report", "fit_errors", "by", *READING), "A book was read when it was imported:")
         if options["only"] is not None:
-            return _calibrate_part(file, options["only"], as_json=as_json, form=form)
+            return _calibrate_part(file, options["only"], output)
         taken = set(options) - {*READING, "only"}
         how = {name: options[name] for name in given_options(taken, or_configured=True)}
         how |= {name: asked[name] for name in ("through", "perturb") if asked[name] is not None}
         with open_book(file, who=asked["who"]) as book:
             own = {name: asked[name] for name in ("fresh", "reason")}
-            return calibrate_book(book, how, **own, plot=plot, as_json=as_json, form=form)
+            return calibrate_book(book, how, **own, plot=plot, output=output)
     refuse_given(("reason", "note", "ticket", *OF_BOOKS), "A file keeps nothing:")
     if asked["by"] is not None:
         refuse_given(
             ("plot", "report", "fit_errors", "diagnostics"), "A table of calibrations has no picture and no steps:"
         )
-        return _calibrate_each(file, asked["by"], as_json=as_json, form=form, options=options)
+        return _calibrate_each(file, asked["by"], output, options)
     reading, calibration = calibrate_file(file, **options)
     if plot is not None:
         from strikeout.plots import View, write_plot
@@ -110,27 +110,23 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
         write_plot(calibration, plot, view=View(source=Path(file).name))
     quarantine = options["quarantine"]
     found = calibration.diagnostics() if asked["diagnostics"] else None
-    if as_json:
-        result = {**calibration.to_dict(), **reading_counts(reading, quarantine), "plot": plot}
-        result |= {} if found is None else {"diagnostics": found.to_dict()}
-        if report:
-            result["history"] = [exit_codes.plain(step) for step in calibration.history]
-        terminal.show_json(result)
+    facts = {**reading_counts(reading, quarantine), "plot": plot}
+    facts |= {} if found is None else {"diagnostics": found.to_dict()}
+    facts |= {"history": [exit_codes.plain(step) for step in calibration.history]} if report else {}
+    if asked["fit_errors"] and not output.is_json:
+        output.result({}, calibration.fit_errors.to_table())
     else:
-        if asked["fit_errors"]:
-            terminal.show_result(form, calibration.fit_errors.to_table())
-        else:
-            _show(calibration, report=report, form=form)
+        _show(calibration, output, report=report, **facts)
+    if not output.is_json:
         if found is not None:
             terminal.show_lines(f"\n{found.summary()}")
-        note_reading(reading, quarantine)
-        if plot:
-            terminal.note(f"the picture is in {plot}.")
+        for note in (*reading_notes(reading, quarantine), *([f"the picture is in {plot}."] if plot else [])):
+            terminal.note(note)
         _hint(file, calibration, plot)
     return exit_codes.DONE if calibration.converged else exit_codes.REFUSED
 
 
-def _calibrate_part(file: str, only: str, *, as_json: bool, form: Format) -> int:
+def _calibrate_part(file: str, only: str, output: Output) -> int:
     """Calibrate the quotes of a book that match a condition, as the book was calibrated last; store nothing.
 
     What a book stores is the calibration of every quote it holds: plans, certificates and erasures depend on that.
@@ -139,10 +135,8 @@ def _calibrate_part(file: str, only: str, *, as_json: bool, form: Format) -> int
     refuse_given(others, "A part of a book is calibrated as the book was last:")
     with open_book(file) as book:
         calibration = book.calibration(only)
-    if as_json:
-        terminal.show_json({**calibration.to_dict(), "stored": False})
-    else:
-        _show(calibration, report=False, form=form)
+    _show(calibration, output, stored=False)
+    if not output.is_json:
         terminal.note(
             "nothing was stored: the calibration of a book covers every quote it holds. "
             f"strikeout forget {file} --only {quote(only)} keeps these alone."
@@ -150,17 +144,18 @@ def _calibrate_part(file: str, only: str, *, as_json: bool, form: Format) -> int
     return exit_codes.DONE if calibration.converged else exit_codes.REFUSED
 
 
-def _calibrate_each(file: str, by: str, *, as_json: bool, form: Format, options: dict[str, Any]) -> int:
+def _calibrate_each(file: str, by: str, output: Output, options: dict[str, Any]) -> int:
     """Calibrate each group of a file and show one row per group."""
     reading, fleet = calibrate_groups(file, by, **options)
-    if as_json:
-        terminal.show_json({**fleet.to_dict(), **reading_counts(reading, options["quarantine"])})
-    else:
-        done = sum(fit.converged for fit in fleet.fits)
-        facts = f"{done:,} of {many(len(fleet.fits), 'calibration')} converged."
-        terminal.show_result(form, fleet.to_table(), "", facts)
-        note_reading(reading, options["quarantine"])
-    return exit_codes.DONE if fleet.converged else exit_codes.REFUSED
+    done = sum(fit.converged for fit in fleet.fits)
+    return output.result(
+        {**fleet.to_dict(), **reading_counts(reading, options["quarantine"])},
+        fleet.to_table(),
+        "",
+        f"{done:,} of {many(len(fleet.fits), 'calibration')} converged.",
+        notes=reading_notes(reading, options["quarantine"]),
+        code=exit_codes.DONE if fleet.converged else exit_codes.REFUSED,
+    )
 
 
 def parameter_table(calibration: Calibration) -> Table:
@@ -182,7 +177,11 @@ def parameter_table(calibration: Calibration) -> Table:
     return Table(HEADINGS, rows, numbers=(1, 2, 3), whole=(0,), spare=(3,))
 
 
-def _show(calibration: Calibration, *, report: bool, form: Format) -> None:
+def _show(calibration: Calibration, output: Output, *, report: bool = False, **more: Any) -> None:
+    """Print a calibration; ``more`` goes into the JSON."""
+    if output.is_json:
+        output.result({**calibration.to_dict(), **more})
+        return
     if report:
         terminal.say(calibration.report())
         return
@@ -195,11 +194,11 @@ def _show(calibration: Calibration, *, report: bool, form: Format) -> None:
     errors = calibration.fit_errors.to_table() if calibration.moments is None and not is_by_smile else None
     table = smile_table(calibration) if is_by_smile else parameter_table(calibration)
     parts: list[Any] = [table, "", terminal.facts(pairs)]
-    if errors is not None and form == "table" and 1 < len(errors.rows) <= MOST_EXPIRIES + 1:
+    if errors is not None and output.form == "table" and 1 < len(errors.rows) <= MOST_EXPIRIES + 1:
         parts += ["\nfit error by expiry (root mean square)", errors]
-    elif errors is not None and form == "table" and len(errors.rows) > 1:
+    elif errors is not None and output.form == "table" and len(errors.rows) > 1:
         terminal.note(f"fit errors of {len(errors.rows) - 1:,} expiries: add --fit-errors.")
-    terminal.show_result(form, *parts)
+    output.result({}, *parts)
 
 
 def latent_facts(calibration: Calibration) -> list[tuple[str, str]]:
@@ -266,7 +265,7 @@ def _hint(file: str, calibration: Calibration, plot: str | None) -> None:
 @only_option
 @file_options
 @output_options
-def compare_models(file: str, models: str, top: int, as_json: bool, form: Format, **options: Any) -> int:
+def compare_models(file: str, models: str, top: int, output: Output, **options: Any) -> int:
     """Calibrate several models to the quotes of FILE or of a book (NAME.book) and compare them.
 
     AIC and BIC are differences to the lowest. For a book, weights, residual, loss and selection are as it was
@@ -284,26 +283,24 @@ def compare_models(file: str, models: str, top: int, as_json: bool, form: Format
         )
     reading, quotes = _quotes(file, options)
     how = {name: options[name] for name in OF_OBJECTIVE}
-    line = terminal.ComparingLine()
-    try:
-        found = compare(quotes, names, most=top, progress=line, **how)
-    finally:
-        line.end()
-    found = found.ranked(options["rank"])
-    if as_json:
-        terminal.show_json({**found.to_dict(), **reading_counts(reading, options["quarantine"])})
-    else:
-        rows = found.rows(exit_codes.spelled)
-        table = Table(found.headings, rows, numbers=(1, 2, 3, 4, 5, 6), whole=(0,), spare=(8, 6, 5))
-        terminal.show_result(form, table, "", *found.sentences)
-        note_reading(reading, options["quarantine"])
-        for fit in found.values():
-            for name, sentence in latent_facts(fit.calibration) if fit.calibration else ():
-                terminal.note(f"{fit.name}: {name} has {sentence}.")
-        best = found.best()
-        if best is not None:
-            terminal.hint(f"strikeout calibrate {file} --model {best.name}{options_as_given()}")
-    return exit_codes.DONE if any(fit.converged for fit in found.values()) else exit_codes.REFUSED
+    with terminal.ComparingLine() as line:
+        found = compare(quotes, names, most=top, progress=line, **how).ranked(options["rank"])
+    rows = found.rows(exit_codes.spelled)
+    best = found.best()
+    latent = (
+        f"{fit.name}: {name} has {sentence}."
+        for fit in found.values()
+        for name, sentence in (latent_facts(fit.calibration) if fit.calibration else ())
+    )
+    return output.result(
+        {**found.to_dict(), **reading_counts(reading, options["quarantine"])},
+        Table(found.headings, rows, numbers=(1, 2, 3, 4, 5, 6), whole=(0,), spare=(8, 6, 5)),
+        "",
+        *found.sentences,
+        notes=(*reading_notes(reading, options["quarantine"]), *(() if output.is_json else latent)),
+        hints=[] if best is None else [f"strikeout calibrate {file} --model {best.name}{options_as_given()}"],
+        code=exit_codes.DONE if any(fit.converged for fit in found.values()) else exit_codes.REFUSED,
+    )
 
 
 def _quotes(file: str, options: dict[str, Any]) -> tuple[Reading | None, Quotes]:

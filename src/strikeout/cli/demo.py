@@ -48,7 +48,7 @@ PARAMETER_HEADS = ("parameter", "truth", "found", "standard error", "SEs off")
 )
 @click.option("--picture", type=click.Path(path_type=str), help="Write the picture of the README to this .png or .svg.")
 @json_option
-def demo(out: str, no_page: bool, book: str | None, picture: str | None, as_json: bool) -> int:
+def demo(out: str, no_page: bool, book: str | None, picture: str | None, output: terminal.Output) -> int:
     """Show how three bad days spoil a calibration, and how they are found, struck out, restored and checked.
 
     Every number is computed now; nothing is downloaded.
@@ -59,9 +59,8 @@ def demo(out: str, no_page: bool, book: str | None, picture: str | None, as_json
     story = build_story()
     seconds = time.perf_counter() - begun
     files = _write(story, page=None if no_page else out, book=book, picture=picture)
-    if as_json:
-        terminal.show_json(described(story) | files)
-        return exit_codes.DONE
+    if output.is_json:
+        return output.result(described(story) | files)
     _show(story, seconds)
     if any(files.values()):
         terminal.say("")

@@ -12,7 +12,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from strikeout import __version__
-from strikeout.cli import exit_codes, terminal
+from strikeout.cli import exit_codes
 from strikeout.cli.book_commands import is_book
 from strikeout.cli.configuration import PREFIX, SETTINGS, configuration, hand_down, variable_of
 from strikeout.cli.options import output_options
@@ -20,7 +20,7 @@ from strikeout.errors import StrikeoutError, UsageError
 from strikeout.tables import Table
 
 if TYPE_CHECKING:
-    from strikeout.cli.terminal import Format
+    from strikeout.cli.terminal import Output
     from strikeout.store.diagnostics import Finding
 
 PACKAGES = ("numpy", "polars", "narwhals", "click", "rich", "matplotlib", "cryptography")
@@ -32,7 +32,7 @@ AGREE = 1e-12  # of the forward: how far the kernels may differ; measured 4e-14
 @click.command("doctor")
 @click.argument("book", type=click.Path(path_type=str), required=False)
 @output_options
-def doctor(book: str | None, as_json: bool, form: Format) -> int:
+def doctor(book: str | None, output: Output) -> int:
     """Check this installation and its settings, and BOOK if one is named; change nothing in it.
 
     Ends with 1 if a check finds something. For a book it checks the file, the keys, every byte and the ledger;
@@ -47,14 +47,16 @@ def doctor(book: str | None, as_json: bool, form: Format) -> int:
     if book is not None:
         findings += diagnostics.book(Path(book))
     bad = [finding for finding in findings if not finding.is_well]
-    if as_json:
-        looked_at = [{"name": one.name, "well": one.is_well, "seen": one.seen} for one in findings]
-        terminal.show_json({"well": not bad, "findings": looked_at})
-    else:
-        rows = [(one.name, "ok" if one.is_well else "LOOK", one.seen) for one in findings]
-        verdict = "All is well." if not bad else f"To look at: {', '.join(one.name for one in bad)}."
-        terminal.show_result(form, Table(("", "", ""), rows, whole=(0, 1)), "", verdict)
-    return exit_codes.FINDINGS if bad else exit_codes.DONE
+    looked_at = [{"name": one.name, "well": one.is_well, "seen": one.seen} for one in findings]
+    rows = [(one.name, "ok" if one.is_well else "LOOK", one.seen) for one in findings]
+    verdict = "All is well." if not bad else f"To look at: {', '.join(one.name for one in bad)}."
+    return output.result(
+        {"well": not bad, "findings": looked_at},
+        Table(("", "", ""), rows, whole=(0, 1)),
+        "",
+        verdict,
+        code=exit_codes.FINDINGS if bad else exit_codes.DONE,
+    )
 
 
 def _software() -> list[Finding]:

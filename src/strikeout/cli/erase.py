@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strikeout.cli import exit_codes, terminal
+from strikeout.cli import exit_codes
 from strikeout.cli.book_commands import audit_key_option, open_book, public_keys_of
 from strikeout.cli.fit_options import read_file
 from strikeout.cli.options import (
@@ -21,10 +21,12 @@ from strikeout.cli.options import (
     max_reject_option,
     reason_options,
 )
+from strikeout.cli.terminal import SearchingLine
 from strikeout.errors import UsageError
 from strikeout.text import many
 
 if TYPE_CHECKING:
+    from strikeout.cli.terminal import Output
     from strikeout.store.entry import Reason
 
 
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 @reason_options
 @json_option
 def erase(
-    book: str, chosen: dict[str, Any], is_all: bool, yes: bool, reason: Reason | None, who: str | None, as_json: bool
+    book: str, chosen: dict[str, Any], is_all: bool, yes: bool, reason: Reason | None, who: str | None, output: Output
 ) -> int:
     """Erase quotes of BOOK: rows, states, certificates, plans and exports that held them. There is no undo.
 
@@ -43,23 +45,15 @@ def erase(
     other reasons these stay, and the quotes can be computed back from them. Without --yes nothing is changed. Ends with
     1 if a trace of them is found in the files of the book afterwards, and with 3 if no quote matches the condition.
     """
-    progress = terminal.SearchingLine()
-    with open_book(book, who=who) as held:
-        try:
-            if yes:
-                done = held.erase(**chosen, all_quotes=is_all, reason=reason, progress=progress)
-            else:
-                done = held.plan_erase(**chosen, all_quotes=is_all, reason=reason)
-        finally:
-            progress.end()
-    if as_json:
-        terminal.show_json(done.to_dict())
-    else:
-        terminal.show_lines(done.summary())
-        if done.entry is None:
-            terminal.note("nothing was changed; --yes erases them. There is no undo.")
+    with open_book(book, who=who) as held, SearchingLine() as progress:
+        if yes:
+            done = held.erase(**chosen, all_quotes=is_all, reason=reason, progress=progress)
+        else:
+            done = held.plan_erase(**chosen, all_quotes=is_all, reason=reason)
+    notes = ["nothing was changed; --yes erases them. There is no undo."] if done.entry is None else []
     is_done = done.entry is None or (done.search is not None and done.search.is_clean)
-    return exit_codes.DONE if is_done else exit_codes.FINDINGS
+    code = exit_codes.DONE if is_done else exit_codes.FINDINGS
+    return output.lines(done.to_dict(), done.summary(), notes=notes, code=code)
 
 
 @click.command("residue")
@@ -74,7 +68,7 @@ def erase(
 @max_reject_option
 @layout_options
 @json_option
-def residue(book: str, file: str | None, who: str | None, as_json: bool, **options: Any) -> int:
+def residue(book: str, file: str | None, who: str | None, output: Output, **options: Any) -> int:
     """Search the files of BOOK for what its erasures should have removed, and record the result in its ledger.
 
     Checks that every byte of the file is accounted for, that no quote is one that was erased, and that no file an
@@ -84,17 +78,10 @@ def residue(book: str, file: str | None, who: str | None, as_json: bool, **optio
     from strikeout.book.results import search_lines
 
     erased = None if file is None else read_file(file, **options).quotes
-    progress = terminal.SearchingLine()
-    with open_book(book, who=who) as held:
-        try:
-            found = held.residue(erased, progress=progress)
-        finally:
-            progress.end()
-    if as_json:
-        terminal.show_json(found.to_dict())
-    else:
-        terminal.show_lines("\n".join(search_lines(found)))
-    return exit_codes.DONE if found.is_clean else exit_codes.FINDINGS
+    with open_book(book, who=who) as held, SearchingLine() as progress:
+        found = held.residue(erased, progress=progress)
+    code = exit_codes.DONE if found.is_clean else exit_codes.FINDINGS
+    return output.lines(found.to_dict(), "\n".join(search_lines(found)), code=code)
 
 
 @click.command("evidence")
@@ -103,7 +90,7 @@ def residue(book: str, file: str | None, who: str | None, as_json: bool, **optio
 @click.option("--out", type=click.Path(path_type=str), help="The page, .html.  [default: NAME-evidence.html]")
 @audit_key_option
 @json_option
-def evidence(book: str, request: int | None, out: str | None, keys: tuple[str, ...], as_json: bool) -> int:
+def evidence(book: str, request: int | None, out: str | None, keys: tuple[str, ...], output: Output) -> int:
     """Write one printable page on the removals from BOOK: who asked, who approved, when, why, and what can be checked.
 
     The page contains no quote, so it may be given away. It verifies the book first; ends with 1 if the book is refuted,
@@ -122,9 +109,6 @@ def evidence(book: str, request: int | None, out: str | None, keys: tuple[str, .
         facts = evidence_facts(held, audit, request=request)
     page = evidence_page(facts)
     path = replace_file(Path(out), lambda part: part.write_text(page, encoding="utf-8"))
-    if as_json:
-        terminal.show_json({**facts, "evidence": str(path)})
-    else:
-        terminal.say(f"The evidence on {many(len(facts['removals']), 'removal')} is in {path}.")
-    verdict = facts["verification"]["verdict"]
-    return {"verified": exit_codes.DONE, "refuted": exit_codes.FINDINGS}.get(verdict, exit_codes.REFUSED)
+    text = f"The evidence on {many(len(facts['removals']), 'removal')} is in {path}."
+    code = exit_codes.OF_VERDICT[facts["verification"]["verdict"].upper()]
+    return output.lines({**facts, "evidence": str(path)}, text, code=code)

@@ -210,11 +210,8 @@ def calibrate_file(
     reading = read_file(file, **{name: options[name] for name in READING})
     chosen = model_named(model)
     quotes = matching(reading.quotes, only, reading=reading)
-    progress = terminal.ProgressLine(starts=min(how["starts"], len(chosen.parameters.starts)))
-    try:
+    with terminal.ProgressLine(starts=min(how["starts"], len(chosen.parameters.starts))) as progress:
         return reading, calibrate(quotes, chosen, pool=pool, progress=progress, **how)
-    finally:
-        progress.end()
 
 
 def calibrate_groups(file: str, by: str, *, model: str, only: str | None, **options: Any) -> tuple[Reading, Fleet]:
@@ -225,12 +222,9 @@ def calibrate_groups(file: str, by: str, *, model: str, only: str | None, **opti
     reading = read_file(file, **{name: options[name] for name in READING})
     chosen = model_named(model)
     names = [name.strip() for name in by.split(",") if name.strip()]
-    line = terminal.ComparingLine(what="calibrations")
-    try:
-        quotes = matching(reading.quotes, only, reading=reading)
+    quotes = matching(reading.quotes, only, reading=reading)
+    with terminal.ComparingLine(what="calibrations") as line:
         return reading, calibrate_many(quotes, chosen, by=names, progress=line, **how)
-    finally:
-        line.end()
 
 
 def with_headers_of(reading: Reading, where: str) -> str:
@@ -298,14 +292,11 @@ def open_file(file: str, *, on_disk: bool = False, line: terminal.ReadingLine | 
     """
     from strikeout.quotes.reading import IN_MEMORY, Chunking, inspect_quotes
 
-    line = line or terminal.ReadingLine()
     folder = options.pop("folder", None)
-    memory = replace(IN_MEMORY, progress=line.step)
-    chunking = Chunking(folder=folder, progress=line.step) if on_disk else memory
-    try:
+    with line or terminal.ReadingLine() as shown:
+        memory = replace(IN_MEMORY, progress=shown.step)
+        chunking = Chunking(folder=folder, progress=shown.step) if on_disk else memory
         return inspect_quotes(file, chunking=chunking, **options)
-    finally:
-        line.end()
 
 
 def refuse_bad_rows(reading: Reading, *, max_reject: float, quarantine: str | None) -> None:
@@ -320,21 +311,21 @@ def refuse_bad_rows(reading: Reading, *, max_reject: float, quarantine: str | No
         raise error.extended(f" The bad rows are in {quarantine}.", quarantine=quarantine) from error
 
 
-def note_reading(reading: Reading | None, quarantine: str | None = None) -> None:
-    """Print notes on rows that were rejected, repeated or flagged; none if there is no such row, or no file."""
+def reading_notes(reading: Reading | None, quarantine: str | None = None) -> list[str]:
+    """Return notes on rows that were rejected, repeated or flagged; none if there is no such row, or no file."""
+    notes: list[str] = []
     if reading is None:
-        return
+        return notes
     if reading.rejected:
         first = reading.issues.first_rejected()
         where = f"quarantined in {quarantine}" if quarantine else "left out"
         some = f"{reading.rejected:,} of {many(reading.rows, 'row')}"
-        terminal.note(f"{reading.source}: {some} {where}. The first: {first}")
+        notes.append(f"{reading.source}: {some} {where}. The first: {first}")
     if reading.repeated:
         repeats = f"{many(reading.repeated, 'row')} {agreeing(reading.repeated, 'repeats', 'repeat')}"
-        terminal.note(f"{reading.source}: {repeats} an earlier one exactly; kept once.")
+        notes.append(f"{reading.source}: {repeats} an earlier one exactly; kept once.")
     flags = reading.issues.flags(besides="Q201")  # the note above counts repeated rows
-    if flags:
-        terminal.note(f"{reading.source}: kept, but look at them: {flags}.")
+    return [*notes, f"{reading.source}: kept, but look at them: {flags}."] if flags else notes
 
 
 def reading_counts(reading: Reading | None, quarantine: str | None = None) -> dict[str, Any]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from strikeout.cli import exit_codes, terminal
+from strikeout.cli import exit_codes
 from strikeout.cli.options import json_option, output_options, reason_options
+from strikeout.cli.terminal import ComparingLine
 from strikeout.errors import UsageError
 from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.book.folder import FolderOutcome, Removal
-    from strikeout.cli.terminal import Format
+    from strikeout.cli.terminal import Output
     from strikeout.store.entry import Reason
 
 folder_argument = click.argument("folder", type=click.Path(path_type=str))
@@ -33,15 +35,13 @@ def fleet() -> None:
 @yes_option
 @reason_options
 @output_options
-def forget(
-    folder: str, where: str, yes: bool, reason: Reason | None, who: str | None, as_json: bool, form: Format
-) -> int:
+def forget(folder: str, output: Output, **asked: Any) -> int:
     """Strike matching quotes out of every book of FOLDER: a plan per book, and with --yes the change.
 
     A book that needs a second person's approval gets a request; after the approval (fleet approve) run it again. Ends
     with 3 if a book refuses; the other books are changed all the same.
     """
-    return _remove(folder, "forget", where, yes=yes, reason=reason, who=who, as_json=as_json, form=form)
+    return _remove(folder, "forget", output, **asked)
 
 
 @fleet.command("erase")
@@ -50,41 +50,21 @@ def forget(
 @yes_option
 @reason_options
 @output_options
-def erase(
-    folder: str, where: str, yes: bool, reason: Reason | None, who: str | None, as_json: bool, form: Format
-) -> int:
+def erase(folder: str, output: Output, **asked: Any) -> int:
     """Erase matching quotes from every book of FOLDER, for good: a rehearsal, and with --yes the erasure.
 
     A book that needs a second person's approval gets a request; after the approval (fleet approve) run it again. Ends
     with 3 if a book refuses; the other books are changed all the same.
     """
-    return _remove(folder, "erase", where, yes=yes, reason=reason, who=who, as_json=as_json, form=form)
+    return _remove(folder, "erase", output, **asked)
 
 
-def _remove(
-    folder: str,
-    what: Removal,
-    where: str,
-    *,
-    yes: bool,
-    reason: Reason | None,
-    who: str | None,
-    as_json: bool,
-    form: Format,
-) -> int:
+def _remove(folder: str, what: Removal, output: Output, *, yes: bool, **asked: Any) -> int:
     from strikeout.book.folder import remove_in_folder
 
-    line = terminal.ComparingLine(what="books")
-    try:
-        found = remove_in_folder(
-            Path(folder), what, where=where, reason=reason, who=who, is_plan=not yes, progress=line
-        )
-    finally:
-        line.end()
-    code = _show(found, as_json=as_json, form=form)
-    if not yes and not as_json:
-        terminal.note("nothing was changed. Add --yes to do it.")
-    return code
+    with ComparingLine(what="books") as line:
+        found = remove_in_folder(Path(folder), what, **asked, is_plan=not yes, progress=line)
+    return _show(found, output, notes=[] if yes else ["nothing was changed. Add --yes to do it."])
 
 
 @fleet.command("approve")
@@ -92,11 +72,11 @@ def _remove(
 @click.option("--for", "asked", required=True, metavar="TICKET", help="The ticket of the requests.")
 @reason_options
 @output_options
-def approve(folder: str, asked: str, reason: Reason | None, who: str | None, as_json: bool, form: Format) -> int:
+def approve(folder: str, asked: str, reason: Reason | None, who: str | None, output: Output) -> int:
     """Approve what another person asked for under one ticket, in every book of FOLDER."""
     from strikeout.book.folder import approve_in_folder
 
-    return _show(approve_in_folder(Path(folder), asked, reason=reason, who=who), as_json=as_json, form=form)
+    return _show(approve_in_folder(Path(folder), asked, reason=reason, who=who), output)
 
 
 @fleet.command("evidence")
@@ -104,7 +84,7 @@ def approve(folder: str, asked: str, reason: Reason | None, who: str | None, as_
 @click.option("--for", "asked", metavar="TICKET", help="Only removals with this ticket.")
 @click.option("--out", type=click.Path(path_type=str), default="evidence.html", show_default=True, help="The page.")
 @json_option
-def evidence(folder: str, asked: str | None, out: str, as_json: bool) -> int:
+def evidence(folder: str, asked: str | None, out: str, output: Output) -> int:
     """Write one printable page on the removals from all books of FOLDER. It verifies each book first.
 
     Ends with 1 if a book is refuted.
@@ -118,20 +98,14 @@ def evidence(folder: str, asked: str | None, out: str, as_json: bool) -> int:
     found = evidence_of_folder(Path(folder), ticket=asked)
     page = evidence_page(*found)
     path = replace_file(Path(out), lambda part: part.write_text(page, encoding="utf-8"))
-    if as_json:
-        terminal.show_json({"books": found, "evidence": str(path)})
-    else:
-        removals = sum(len(facts["removals"]) for facts in found)
-        terminal.say(f"The evidence on {many(removals, 'removal')} from {many(len(found), 'book')} is in {path}.")
+    removals = sum(len(facts["removals"]) for facts in found)
+    text = f"The evidence on {many(removals, 'removal')} from {many(len(found), 'book')} is in {path}."
     verdicts = {facts["verification"]["verdict"] for facts in found}
-    if "refuted" in verdicts:
-        return exit_codes.FINDINGS
-    return exit_codes.DONE if verdicts == {"verified"} else exit_codes.REFUSED
+    code = exit_codes.DONE if verdicts == {"verified"} else exit_codes.REFUSED
+    code = exit_codes.FINDINGS if "refuted" in verdicts else code
+    return output.lines({"books": found, "evidence": str(path)}, text, code=code)
 
 
-def _show(found: FolderOutcome, *, as_json: bool, form: Format) -> int:
-    if as_json:
-        terminal.show_json(found.to_dict())
-    else:
-        terminal.show_result(form, found.to_table(), "", found.summary())
-    return exit_codes.DONE if found.is_whole else exit_codes.REFUSED
+def _show(found: FolderOutcome, output: Output, *, notes: Iterable[str] = ()) -> int:
+    code = exit_codes.DONE if found.is_whole else exit_codes.REFUSED
+    return output.result(found.to_dict(), found.to_table(), "", found.summary(), notes=notes, code=code)

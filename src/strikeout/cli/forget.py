@@ -10,7 +10,13 @@ import click
 
 from strikeout.cli import exit_codes, terminal
 from strikeout.cli.book_commands import check_choice, forget_from_book, is_book, move_cell, open_book, report_change
-from strikeout.cli.fit_options import calibrate_file, calibration_options, note_reading, reading_counts, with_headers_of
+from strikeout.cli.fit_options import (
+    calibrate_file,
+    calibration_options,
+    reading_counts,
+    reading_notes,
+    with_headers_of,
+)
 from strikeout.cli.options import (
     book_argument,
     choice_options,
@@ -21,13 +27,13 @@ from strikeout.cli.options import (
     who_option,
 )
 from strikeout.errors import UnreadableFileError, UsageError
-from strikeout.tables import Cell, Table, number
+from strikeout.tables import Table, number
 from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.assurance.certificate import Certificate
     from strikeout.calibration.calibration import Calibration
-    from strikeout.cli.terminal import Format
+    from strikeout.cli.terminal import Output
     from strikeout.forgetting.forgetting import Forgetting
     from strikeout.forgetting.preview import Preview
     from strikeout.quotes.reading import Reading
@@ -81,7 +87,7 @@ OF_FILES = ("operator", "shards", "certificate_path", "key_path", "out")  # a bo
 @click.option("--only", metavar="SQL", help="Calibrate only to the quotes that match.")
 @calibration_options
 @output_options
-def forget(file: str, chosen: dict[str, Any], is_all: bool, as_json: bool, form: Format, **options: Any) -> int:
+def forget(file: str, chosen: dict[str, Any], is_all: bool, output: Output, **options: Any) -> int:
     """Calibrate to FILE, then strike quotes out as if they had never been seen.
 
     If FILE is a book (NAME.book), make a plan, which ``strikeout apply`` does; with --yes do it at once.
@@ -96,9 +102,9 @@ def forget(file: str, chosen: dict[str, Any], is_all: bool, as_json: bool, form:
             check_choice(held, chosen, is_all=is_all, verb="forget")
             if asked["is_preview"]:
                 refuse_given(("tolerance",), "A preview decides nothing:")
-                return _preview(held.calibration(), chosen, as_json=as_json, form=form, read={"book": file})
+                return _preview(held.calibration(), chosen, output, read={"book": file})
             how = {name: asked[name] for name in ("tolerance", "yes", "reason")}
-            return forget_from_book(held, chosen, **how, as_json=as_json, form=form)
+            return forget_from_book(held, chosen, **how, output=output)
     refuse_given(("yes", "reason", "note", "ticket"), "A file has no ledger and is not changed:")
     _check(file, asked)
     signer = None if asked["key_path"] is None else _signer(asked["key_path"])
@@ -108,7 +114,7 @@ def forget(file: str, chosen: dict[str, Any], is_all: bool, as_json: bool, form:
     check_choice(calibration.book, chosen, is_all=is_all, verb="forget")
     read = reading_counts(reading, options["quarantine"])
     if asked["is_preview"]:
-        return _preview(calibration, chosen, as_json=as_json, form=form, read=read)
+        return _preview(calibration, chosen, output, read=read)
     from strikeout.forgetting.forget import forget as strike_out
 
     how = {name: asked[name] for name in ("operator", "tolerance", "shards")}
@@ -120,20 +126,17 @@ def forget(file: str, chosen: dict[str, Any], is_all: bool, as_json: bool, form:
 
         content = certificate.to_bytes()
         replace_file(certificate_path, lambda target: target.write_bytes(content))
-    if as_json:
-        facts = {**described(done), "certificate": certificate.digest()}
-        terminal.show_json({**facts, **read, "certificate_file": certificate_path, "out": out})
-        return exit_codes.DONE
-    _show(done, form)
-    note_reading(reading, options["quarantine"])
+    notes, hints = reading_notes(reading, options["quarantine"]), []
     if out is not None:
-        terminal.note(f"the retained quotes are in {out}.")
+        notes.append(f"the retained quotes are in {out}.")
     if certificate_path is not None:
-        terminal.note(f"the certificate is in {certificate_path}; its digest is {certificate.digest()}.")
+        notes.append(f"the certificate is in {certificate_path}; its digest is {certificate.digest()}.")
     if certificate_path is not None and out is not None:
         key = "" if signer is None else f" --key {signer.public}"
-        terminal.hint(f"strikeout verify {certificate_path} {out}{key}")
-    return exit_codes.DONE
+        hints.append(f"strikeout verify {certificate_path} {out}{key}")
+    facts = {**described(done), "certificate": certificate.digest()}
+    facts |= {**read, "certificate_file": certificate_path, "out": out}
+    return output.result(facts, *_shown(done), notes=notes, hints=hints)
 
 
 @click.command("apply")
@@ -141,7 +144,7 @@ def forget(file: str, chosen: dict[str, Any], is_all: bool, as_json: bool, form:
 @click.argument("plan", type=click.Path(path_type=str), required=False)
 @who_option
 @output_options
-def apply(book: str, plan: str | None, who: str | None, as_json: bool, form: Format) -> int:
+def apply(book: str, plan: str | None, who: str | None, output: Output) -> int:
     """Do the PLAN of ``strikeout forget BOOK``; by default the one beside the book.
 
     Refused with 3 if the book changed since the plan was made. An applied plan is deleted: it names quotes.
@@ -159,7 +162,7 @@ def apply(book: str, plan: str | None, who: str | None, as_json: bool, form: For
             ) from error
         change = held.apply(Plan.from_bytes(data))
         path.unlink(missing_ok=True)
-    report_change(change, as_json=as_json, form=form)
+    report_change(change, output)
     terminal.hint(f"strikeout restore {book} {change.entry}", f"strikeout verify {book}")
     return exit_codes.DONE
 
@@ -170,12 +173,12 @@ def apply(book: str, plan: str | None, who: str | None, as_json: bool, form: For
 @click.option("--last", is_flag=True, help="The latest forget that can be undone.")
 @reason_options
 @output_options
-def restore(book: str, entry: int | None, last: bool, reason: Reason | None, as_json: bool, **options: Any) -> int:
+def restore(book: str, entry: int | None, last: bool, reason: Reason | None, who: str | None, output: Output) -> int:
     """Bring back the quotes that ENTRY of the log of BOOK struck out, as if it had never been."""
     if (entry is None) is not last:
         raise UsageError("Choose the forget to undo in one way: the number of its entry in the log, or --last.")
-    with open_book(book, who=options["who"]) as held:
-        return report_change(held.restore(entry, reason=reason), as_json=as_json, form=options["form"])
+    with open_book(book, who=who) as held:
+        return report_change(held.restore(entry, reason=reason), output)
 
 
 def described(done: Forgetting) -> dict[str, Any]:
@@ -275,35 +278,24 @@ def _issued(
     return dated(issued, at=datetime.now(UTC), signer=signer)
 
 
-def _preview(
-    calibration: Calibration,
-    chosen: dict[str, Any],
-    *,
-    as_json: bool,
-    form: Format,
-    read: dict[str, Any],
-) -> int:
+def _preview(calibration: Calibration, chosen: dict[str, Any], output: Output, *, read: dict[str, Any]) -> int:
     from strikeout.forgetting.preview import preview
 
     look = preview(calibration, **chosen)
-    if as_json:
-        terminal.show_json({**_described_look(look, calibration), "before": calibration.to_dict(), **read})
-    else:
-        latent = [("" if n else "latent", words) for n, words in enumerate(_looked_moves(look, calibration))]
-        rows = [
-            (name, _value(calibration, name), number(value), move_cell(look.moved[name]))
-            for name, value in look.parameters.items()
-        ]
-        pairs = [("preview", exit_codes.spelled(look.parts)), *latent]
-        pairs += [("looked by", look.operator), ("changed", "nothing")]
-        heads = ("parameter", "before", "after", "moved (independent SE)")
-        terminal.show_result(form, Table(heads, rows, numbers=(1, 2, 3), whole=(0,)), "", terminal.facts(pairs))
-    return exit_codes.DONE if look.refusal is None else exit_codes.REFUSED
-
-
-def _value(calibration: Calibration, name: str) -> Cell:
-    """Return a parameter as it was; a dash if it is new."""
-    return number(calibration.parameters.get(name))
+    latent = [("" if n else "latent", words) for n, words in enumerate(_looked_moves(look, calibration))]
+    rows = [
+        (name, number(calibration.parameters.get(name)), number(value), move_cell(look.moved[name]))
+        for name, value in look.parameters.items()
+    ]
+    pairs = [("preview", exit_codes.spelled(look.parts)), *latent, ("looked by", look.operator), ("changed", "nothing")]
+    heads = ("parameter", "before", "after", "moved (independent SE)")
+    return output.result(
+        {**_described_look(look, calibration), "before": calibration.to_dict(), **read},
+        Table(heads, rows, numbers=(1, 2, 3), whole=(0,)),
+        "",
+        terminal.facts(pairs),
+        code=exit_codes.DONE if look.refusal is None else exit_codes.REFUSED,
+    )
 
 
 def _looked_moves(look: Preview, before: Calibration) -> list[str]:
@@ -330,13 +322,13 @@ def _described_look(look: Preview, before: Calibration) -> dict[str, Any]:
     }
 
 
-def _show(done: Forgetting, form: Format) -> None:
+def _shown(done: Forgetting) -> tuple[Any, ...]:
     before, errors, certificate = done.before, errors_after(done), done.certificate
     steps = done.moved
     rows = [
         (
             name,
-            _value(before, name),
+            number(before.parameters.get(name)),
             number(before.standard_errors.get(name), ".2g"),
             number(value),
             number(errors[name], ".2g"),
@@ -356,4 +348,4 @@ def _show(done: Forgetting, form: Format) -> None:
     pairs += [] if before.converged else [("before", str(before.termination))]
     heads = ("parameter", "before", "SE before", "after", "SE after", "moved (SE after)")
     drawn = Table(heads, rows, numbers=(1, 2, 3, 4, 5), whole=(0,), spare=(2,))
-    terminal.show_result(form, drawn, "", terminal.facts(pairs))
+    return drawn, "", terminal.facts(pairs)

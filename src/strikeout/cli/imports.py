@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strikeout.cli import exit_codes, terminal
+from strikeout.cli import exit_codes
 from strikeout.cli.book_commands import open_book, report_change
 from strikeout.cli.fit_options import (
     file_options,
-    note_reading,
     open_file,
     read_file,
     reading_counts,
+    reading_notes,
     refuse_bad_rows,
 )
 from strikeout.cli.options import (
@@ -29,11 +29,12 @@ from strikeout.cli.options import (
     source_option,
     with_options,
 )
+from strikeout.cli.terminal import ReadingLine
 from strikeout.text import agreeing
 
 if TYPE_CHECKING:
     from strikeout.book.update import How
-    from strikeout.cli.terminal import Format
+    from strikeout.cli.terminal import Output
     from strikeout.store.entry import Reason
 
 MOST = 5  # quotes that a note names
@@ -47,7 +48,7 @@ import_options = with_options(source_option, file_options)
 @reason_options
 @json_option
 def import_quotes(
-    book: str, file: str, reason: Reason | None, who: str | None, as_json: bool, quarantine: str | None, **options: Any
+    book: str, file: str, reason: Reason | None, who: str | None, output: Output, quarantine: str | None, **options: Any
 ) -> int:
     """Append the quotes of FILE (.csv, .csv.gz, .parquet) to BOOK.
 
@@ -59,10 +60,10 @@ def import_quotes(
     Quotes the book has already change nothing. Quotes that were erased are refused and named, and the command ends
     with 1. The calibration stays as it is until the book is calibrated again.
     """
-    line = terminal.ReadingLine()
     max_reject = options.pop("max_reject")
     with (
         open_book(book, who=who) as held,
+        ReadingLine() as line,
         open_file(
             file, on_disk=True, line=line, beside=held.quotes, folder=held.path.parent, **_named(options)
         ) as reading,
@@ -71,19 +72,18 @@ def import_quotes(
         kept = quarantine if reading.rejected else None
         with _removed_if_refused(kept):
             done = held.import_chunks(reading.chunks(), quarantine=kept, quarantined=reading.rejected, reason=reason)
-            line.end()
-    if as_json:
-        rows = {"repeated_rows": reading.repeated}
-        terminal.show_json({**reading_counts(reading, quarantine), **rows, **done.to_dict()})
-    else:
-        terminal.say(done.sentence)
-        note_reading(reading, quarantine)
-        if done.erased:
-            more = f" and {len(done.erased) - MOST:,} more" if len(done.erased) > MOST else ""
-            were = agreeing(len(done.erased), "it was", "they were")
-            terminal.note(f"refused, since {were} erased: {', '.join(done.erased[:MOST])}{more}.")
-        terminal.hint(f"strikeout calibrate {book}")
-    return exit_codes.FINDINGS if done.erased else exit_codes.DONE
+    notes = reading_notes(reading, quarantine)
+    if done.erased:
+        more = f" and {len(done.erased) - MOST:,} more" if len(done.erased) > MOST else ""
+        were = agreeing(len(done.erased), "it was", "they were")
+        notes.append(f"refused, since {were} erased: {', '.join(done.erased[:MOST])}{more}.")
+    return output.lines(
+        {**reading_counts(reading, quarantine), "repeated_rows": reading.repeated, **done.to_dict()},
+        done.sentence,
+        notes=notes,
+        hints=[f"strikeout calibrate {book}"],
+        code=exit_codes.FINDINGS if done.erased else exit_codes.DONE,
+    )
 
 
 tolerance_option = click.option(
@@ -100,9 +100,7 @@ tolerance_option = click.option(
 @import_options
 @reason_options
 @output_options
-def learn(
-    book: str, file: str, reason: Reason | None, who: str | None, as_json: bool, form: Format, **options: Any
-) -> int:
+def learn(book: str, file: str, reason: Reason | None, who: str | None, output: Output, **options: Any) -> int:
     """Append the quotes of FILE to BOOK and calibrate it with them, or do nothing at all.
 
     Bad rows are left out; --quarantine keeps them, as in import. Ends with 3 if nothing is new or no calibration is
@@ -115,10 +113,9 @@ def learn(
         with _removed_if_refused(kept):
             how: How = {"tolerance": tolerance, "quarantine": kept, "quarantined": reading.rejected, "reason": reason}
             change = held.learn(reading.quotes, **how)
-    code = report_change(change, as_json=as_json, form=form, **reading_counts(reading, quarantine))
-    if form == "table":
-        note_reading(reading, quarantine)
-    return code
+    return report_change(
+        change, output, notes=reading_notes(reading, quarantine), **reading_counts(reading, quarantine)
+    )
 
 
 @click.command("roll")
@@ -129,9 +126,7 @@ def learn(
 @import_options
 @reason_options
 @output_options
-def roll(
-    book: str, file: str | None, window: int, reason: Reason | None, as_json: bool, form: Format, **options: Any
-) -> int:
+def roll(book: str, file: str | None, window: int, reason: Reason | None, output: Output, **options: Any) -> int:
     """Learn the quotes of FILE, if there is one, and forget those of BOOK older than the last dates, in one step."""
     who, quarantine, tolerance = (options.pop(name) for name in ("who", "quarantine", "tolerance"))
     with open_book(book, who=who) as held:
@@ -144,16 +139,14 @@ def roll(
             rejected = 0 if reading is None else reading.rejected
             how: How = {"tolerance": tolerance, "quarantine": kept, "quarantined": rejected, "reason": reason}
             change = held.roll(quotes, window=window, **how)
-    code = report_change(change, as_json=as_json, form=form, **reading_counts(reading, quarantine))
-    if form == "table":
-        note_reading(reading, quarantine)
-    return code
+    return report_change(
+        change, output, notes=reading_notes(reading, quarantine), **reading_counts(reading, quarantine)
+    )
 
 
-def _named(options: dict[str, Any], folder: Path | None = None) -> dict[str, Any]:
+def _named(options: dict[str, Any]) -> dict[str, Any]:
     """Return how a file is to be read: the source of the quotes is a constant column."""
     source = options.pop("source")
-    options |= {} if folder is None else {"folder": folder}
     return {**options, "constants": {**options["constants"], **({} if source is None else {"source": source})}}
 
 

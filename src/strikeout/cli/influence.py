@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strikeout.cli import exit_codes, terminal
+from strikeout.cli import terminal
 from strikeout.cli.book_commands import is_book, open_book
 from strikeout.cli.fit_options import (
     READING,
@@ -18,10 +18,10 @@ from strikeout.cli.fit_options import (
     calibration_options,
     file_options,
     filtered_options,
-    note_reading,
     options_as_given,
     read_file,
     reading_counts,
+    reading_notes,
 )
 from strikeout.cli.options import file_argument, output_options, refuse_given
 from strikeout.errors import UnidentifiedError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from strikeout.assurance.outliers import Outliers
     from strikeout.assurance.robustness import Robustness
     from strikeout.calibration.calibration import Calibration
-    from strikeout.cli.terminal import Format
+    from strikeout.cli.terminal import Output
 
 COLUMNS = ("quotes", "parameter", "moved (SE)", "indicator", "price", "RMSE")
 CONFIRMED = ("confirmed price", "confirmed RMSE")
@@ -64,7 +64,7 @@ FAR = 0.05  # of the indicator: above it one step may be off by more than a twen
 @filtered_options
 @output_options
 def influence(
-    file: str, by: str | None, top: int, confirm: int, plot: str | None, as_json: bool, form: Format, **options: Any
+    file: str, by: str | None, top: int, confirm: int, plot: str | None, output: Output, **options: Any
 ) -> int:
     """List the quotes of FILE or of a book (NAME.book) that move the parameters most, the most influential first.
 
@@ -91,16 +91,15 @@ def influence(
     if plot is not None:
         across = next((name for name in labels or () if name != "expiry"), None)
         _draw(file, calibration, plot, by=across, only=options["only"])
-    if as_json:
-        read = reading_counts(reading, options["quarantine"])
-        terminal.show_json({**described(found, calibration, top), **read, "plot": plot})
-        return exit_codes.DONE
-    _show(found, calibration, top=top, confirmed=min(confirm, top), form=form)
-    note_reading(reading, options["quarantine"])
-    if plot:
-        terminal.note(f"the map is in {plot}.")
-    terminal.hint(f'strikeout forget {file}{options_as_given()} --where "{found.condition()}" --preview')
-    return exit_codes.DONE
+    facts = {**described(found, calibration, top), **reading_counts(reading, options["quarantine"]), "plot": plot}
+    notes = [*reading_notes(reading, options["quarantine"]), *([f"the map is in {plot}."] if plot else [])]
+    hint = f'strikeout forget {file}{options_as_given()} --where "{found.condition()}" --preview'
+    return output.result(
+        facts,
+        *_shown(found, calibration, top=top, confirmed=min(confirm, top)),
+        notes=[*_cautions(found, calibration, top=top, confirmed=min(confirm, top)), *notes],
+        hints=[hint],
+    )
 
 
 def _draw(file: str, calibration: Calibration, path: str, *, by: str | None, only: str | None) -> None:
@@ -164,27 +163,19 @@ def _refuse_undetermined(found: Influence, calibration: Calibration) -> None:
         )
 
 
-def _show(found: Influence, calibration: Calibration, *, top: int, confirmed: int, form: Format) -> None:
+def _shown(found: Influence, calibration: Calibration, *, top: int, confirmed: int) -> tuple[Table | str, ...]:
     heads, rows = influence_rows(found, top=top, confirmed=confirmed)
     keys, shown = found.keys_of_rows, len(rows)
     numbers = [place for place, head in enumerate(heads) if head not in (*keys, "parameter")]
     spare = [heads.index(head) for head in ("indicator", "RMSE", "quotes", "confirmed RMSE") if head in heads]
     what = many(found.rows, "quote" if keys == ["id"] else "group")
-    terminal.show_result(
-        form,
+    return (
         Table(heads, rows, numbers=numbers, whole=range(len(keys)), spare=spare),
         "",
         f"The first {shown:,} of {what}. The effect of striking each out, by one step: the parameter that moves most, "
         f"in standard errors of independent quotes; the largest price change over all quotes; the change of the RMSE, "
         f"which is {calibration.rmse:.4g}.",
     )
-    far = int((found["indicator"][:shown] > FAR).sum()) if not confirmed else 0
-    if far:
-        terminal.note(f"{far} of these move too far for one step to be exact (indicator above {FAR}): --confirm {far}.")
-    if confirmed:
-        _note_confirmations([str(status) for status in found["confirmed_status"][:shown] if status])
-    for sentence in calibration.warnings:
-        terminal.note(f"the calibration itself: {sentence}")
 
 
 OUTCOMES = {
@@ -195,10 +186,16 @@ OUTCOMES = {
 }  # a test compares them with Confirmation
 
 
-def _note_confirmations(statuses: list[str]) -> None:
-    for status, words in OUTCOMES.items():
-        if status in statuses:
-            terminal.note(f"{statuses.count(status)} of {len(statuses)} {words}.")
+def _cautions(found: Influence, calibration: Calibration, *, top: int, confirmed: int) -> list[str]:
+    """Return what to bear in mind: steps that are too long, refits that failed, warnings of the calibration."""
+    far = 0 if confirmed else int((found["indicator"][:top] > FAR).sum())
+    notes = [f"{far} of these move too far for one step to be exact (indicator above {FAR}): --confirm {far}."]
+    statuses = [str(status) for status in found["confirmed_status"][:top] if status] if confirmed else []
+    return [
+        *(notes if far else []),
+        *(f"{statuses.count(s)} of {len(statuses)} {words}." for s, words in OUTCOMES.items() if s in statuses),
+        *(f"the calibration itself: {sentence}" for sentence in calibration.warnings),
+    ]
 
 
 def _text(value: Any) -> str:
@@ -214,7 +211,7 @@ SUSPECT = 5.0  # a score above this is worth a look
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="How many to show.")
 @file_options
 @output_options
-def outliers(file: str, top: int, as_json: bool, form: Format, **options: Any) -> int:
+def outliers(file: str, top: int, output: Output, **options: Any) -> int:
     """List the quotes of FILE or of a book (NAME.book) that fit the smile of their neighbours least.
 
     No model is involved: each quote is compared with the nearest strikes of its own expiry and timestamp. The score is
@@ -231,13 +228,15 @@ def outliers(file: str, top: int, as_json: bool, form: Format, **options: Any) -
         quotes = reading.quotes
     found = outliers_of(quotes)
     suspects = found.above(SUSPECT).rows
-    if as_json:
-        counts = reading_counts(reading, options["quarantine"])
-        terminal.show_json({**found.to_dict(top), "suspects": suspects, **counts})
-        return exit_codes.DONE
-    terminal.show_result(form, _outlier_table(found, top), "", _outlier_facts(found, suspects))
-    note_reading(reading, options["quarantine"])
-    return exit_codes.DONE
+    text = f"{many(suspects, 'quote')} of {found.rows:,} with a score above {SUSPECT:g}."
+    text += f" {many(found.unjudged, 'quote')} in slices too small to judge." if found.unjudged else ""
+    return output.result(
+        {**found.to_dict(top), "suspects": suspects, **reading_counts(reading, options["quarantine"])},
+        _outlier_table(found, top),
+        "",
+        text,
+        notes=reading_notes(reading, options["quarantine"]),
+    )
 
 
 def _outlier_table(found: Outliers, top: int) -> Table:
@@ -260,11 +259,6 @@ def _outlier_table(found: Outliers, top: int) -> Table:
     return Table(heads, rows, numbers=(2, 4, 5, 6, 7, 8), whole=(0, 1, 3), spare=(9, 7, 6, 3))
 
 
-def _outlier_facts(found: Outliers, suspects: int) -> str:
-    text = f"{many(suspects, 'quote')} of {found.rows:,} with a score above {SUSPECT:g}."
-    return text + (f" {many(found.unjudged, 'quote')} in slices too small to judge." if found.unjudged else "")
-
-
 @click.command("robustness")
 @file_argument
 @click.option(
@@ -275,7 +269,7 @@ def _outlier_facts(found: Outliers, suspects: int) -> str:
 @click.option("--by", metavar="LABELS", help="What makes a group, separated by commas; by default every quote.")
 @calibration_options
 @output_options
-def robustness(file: str, as_json: bool, form: Format, **options: Any) -> int:
+def robustness(file: str, output: Output, **options: Any) -> int:
     """Find the few quotes of FILE or of a book (NAME.book) whose removal changes a conclusion most.
 
     One group is removed at a time, and the effects of all others are computed again; the set is confirmed by a refit.
@@ -291,12 +285,13 @@ def robustness(file: str, as_json: bool, form: Format, **options: Any) -> int:
         reading, calibration = calibrate_file(file, **options)
     groups = None if asked["by"] is None else [name.strip() for name in asked["by"].split(",")]
     found = robustness_of(calibration, asked["target"], count=asked["count"], share=asked["share"], by=groups)
-    if as_json:
-        terminal.show_json({**found.to_dict(), **reading_counts(reading, options["quarantine"])})
-        return exit_codes.DONE
-    terminal.show_result(form, _removal_table(found), "", f"{found.target} {found.value:.6g} of all {found.quotes:,}.")
-    note_reading(reading, options["quarantine"])
-    return exit_codes.DONE
+    return output.result(
+        {**found.to_dict(), **reading_counts(reading, options["quarantine"])},
+        _removal_table(found),
+        "",
+        f"{found.target} {found.value:.6g} of all {found.quotes:,}.",
+        notes=reading_notes(reading, options["quarantine"]),
+    )
 
 
 def _removal_table(found: Robustness) -> Table:

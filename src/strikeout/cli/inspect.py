@@ -14,7 +14,7 @@ from strikeout.tables import Cell, Table, number
 from strikeout.text import many, printable
 
 if TYPE_CHECKING:
-    from strikeout.cli.terminal import Format
+    from strikeout.cli.terminal import Output
     from strikeout.quotes.forwards import Forwards
     from strikeout.quotes.profile import Origin, Profile
     from strikeout.quotes.quotes import Quotes
@@ -36,37 +36,33 @@ SPARE = ("implied_rate", "r_squared", "pairs", "quotes", "source", "borrow", "fo
 @click.option("--out", type=click.Path(path_type=str), help="Write the forward of every slice to this .csv.")
 @layout_options
 @output_options
-def inspect(file: str, only: str | None, out: str | None, as_json: bool, form: Format, **options: Any) -> int:
+def inspect(file: str, only: str | None, out: str | None, output: Output, **options: Any) -> int:
     """Show how FILE (.csv, .csv.gz, .parquet) is read: layout, columns, units, bad rows, forwards, three quotes.
 
     Ends with 1 if rows would be rejected, with 0 if all can be used.
     """
     with open_file(file, on_disk=True, **options) as reading:
-        if as_json:
-            matched = {} if only is None else {"where": only, "matching": count_matching(reading, only)}
-            terminal.show_json({**described(reading), **matched})
-        else:
-            _show(reading, form)
-            if only is not None:
-                terminal.note(f"{count_matching(reading, only):,} of {many(reading.count, 'quote')} match {only}")
+        matching = None if only is None else count_matching(reading, only)
         if out is not None:
             from strikeout.quotes.writing import replace_file
 
             replace_file(out, reading.all_forwards().to_frame().write_csv)
-    if not as_json:
-        if out is not None:
-            terminal.note(f"the forwards are in {out}.")
-        terminal.hint(
-            f"strikeout calibrate {file}{options_as_given()}" + (" --quarantine bad.csv" if reading.rejected else "")
+        notes = [] if matching is None else [f"{matching:,} of {many(reading.count, 'quote')} match {only}"]
+        quarantine = " --quarantine bad.csv" if reading.rejected else ""
+        return output.result(
+            lambda: described(reading) | ({} if only is None else {"where": only, "matching": matching}),
+            *(() if output.is_json else _shown(reading)),
+            notes=[*notes, *([] if out is None else [f"the forwards are in {out}."])],
+            hints=[f"strikeout calibrate {file}{options_as_given()}{quarantine}"],
+            code=exit_codes.FINDINGS if reading.rejected else exit_codes.DONE,
         )
-    return exit_codes.FINDINGS if reading.rejected else exit_codes.DONE
 
 
 def described(reading: Reading) -> dict[str, Any]:
     """Return the reading as plain values."""
     return {
         "source": reading.source,
-        "profile": profile_name(reading),
+        "profile": "strikeout" if reading.table.profile is None else reading.table.profile.name,
         "notes": list(reading.table.notes),
         "rows": reading.rows,
         "count": reading.count,
@@ -85,11 +81,6 @@ def described(reading: Reading) -> dict[str, Any]:
         "screening": reading.screening.to_dict(),
         "quotes": samples(reading),
     }
-
-
-def profile_name(reading: Reading) -> str:
-    """Return the layout of the file; "strikeout" if its columns have the canonical names."""
-    return "strikeout" if reading.table.profile is None else reading.table.profile.name
 
 
 def samples(reading: Reading) -> list[dict[str, Any]]:
@@ -122,7 +113,7 @@ def described_quote(quotes: Quotes, row: int) -> dict[str, Any]:
     }
 
 
-def _show(reading: Reading, form: Format) -> None:
+def _shown(reading: Reading) -> list[Any]:
     columns = [
         (c.name, c.role or "-", c.meaning + ("" if c.is_used or not c.role else " (kept as a label)"))
         for c in reading.columns
@@ -159,7 +150,7 @@ def _show(reading: Reading, form: Format) -> None:
         names = [name for name in quotes[0] if name != "labels"]
         rows = [(name, *(_cell(quote[name]) for quote in quotes)) for name in names]
         parts += ["", Table(("quote", *("" for _ in quotes)), rows, whole=(0,))]
-    terminal.show_result(form, *parts)
+    return parts
 
 
 def _forwards(forwards: Forwards) -> list[Any]:
@@ -217,27 +208,23 @@ def _cell(value: Any) -> Cell:
 @click.command("profiles")
 @click.argument("name", required=False)
 @output_options
-def profiles(name: str | None, as_json: bool, form: Format) -> int:
+def profiles(name: str | None, output: Output) -> int:
     """List the layouts of vendors' files; for NAME (or a .toml file of your own) list what each column means."""
     from strikeout.quotes.profile import profile_of, shipped_profiles
 
     if name is None:
         every = list(shipped_profiles().values())
-        if as_json:
-            terminal.show_json({"profiles": [described_profile(profile) for profile in every]})
-        else:
-            table = Table(("profile", "files"), [(one.name, one.title) for one in every], whole=(0,))
-            terminal.show_result(form, table, "\nAny other file is read by the canonical column names.")
-            terminal.hint("strikeout profiles NAME", "strikeout inspect FILE")
-        return exit_codes.DONE
+        return output.result(
+            {"profiles": [described_profile(profile) for profile in every]},
+            Table(("profile", "files"), [(one.name, one.title) for one in every], whole=(0,)),
+            "\nAny other file is read by the canonical column names.",
+            hints=["strikeout profiles NAME", "strikeout inspect FILE"],
+        )
     profile = profile_of(name)
-    if as_json:
-        terminal.show_json(described_profile(profile))
-    else:
-        rows = [row[:4] for row in _profile_rows(profile)]
-        table = Table(("canonical column", "of", "column of the file", "how"), rows, whole=(0,))
-        terminal.show_result(form, f"{profile.name}: {profile.title}\n{profile.documented}\n", table)
-    return exit_codes.DONE
+    rows = [row[:4] for row in _profile_rows(profile)]
+    table = Table(("canonical column", "of", "column of the file", "how"), rows, whole=(0,))
+    title = f"{profile.name}: {profile.title}\n{profile.documented}\n"
+    return output.result(described_profile(profile), title, table)
 
 
 def described_profile(profile: Profile) -> dict[str, Any]:

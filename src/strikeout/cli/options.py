@@ -11,7 +11,7 @@ from typing import Any, get_args
 import click
 from click.core import ParameterSource
 
-from strikeout.cli.terminal import Format
+from strikeout.cli.terminal import Format, Output
 from strikeout.errors import UnreadableFileError, UsageError
 from strikeout.text import did_you_mean
 
@@ -114,15 +114,6 @@ def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], 
 file_argument = click.argument("file", type=click.Path(path_type=str))
 optional_file_argument = click.argument("file", type=click.Path(path_type=str), required=False)
 book_argument = click.argument("book", type=click.Path(path_type=str))
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
-format_option = click.option(
-    "--format",
-    "form",
-    type=click.Choice(get_args(Format)),
-    default="table",
-    show_default=True,
-    help="Print the table alone as csv, latex or markdown; json is the same as --json.",
-)
 check_option = click.option(
     "--check",
     "checks",
@@ -237,16 +228,28 @@ who_option = click.option("--who", envvar="STRIKEOUT_WHO", help="The name for th
 source_option = click.option("--source", help="The source of the quotes, if the file has no column source.")
 
 
-def output_options(command: Command) -> Command:
-    """Add ``--json`` and ``--format`` to a command, which gets ``as_json`` and ``form``."""
+def json_option(command: Command) -> Command:
+    """Add ``--json`` to a command, which gets ``output``."""
 
     @wraps(command)
-    def with_output(*args: Any, as_json: bool, form: Format, **options: Any) -> Any:
+    def with_output(*args: Any, as_json: bool, form: Format = "table", **options: Any) -> Any:
         if as_json and form not in ("table", "json"):
             raise UsageError(f"--json and --format {form} exclude each other. Leave one out.", option="--format")
-        return command(*args, as_json=as_json or form == "json", form=form, **options)
+        return command(*args, output=Output("json" if as_json else form), **options)
 
-    return with_options(format_option, json_option)(with_output)
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")(with_output)
+
+
+def output_options(command: Command) -> Command:
+    """Add ``--json`` and ``--format`` to a command, which gets ``output``."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(get_args(Format)),
+        default="table",
+        show_default=True,
+        help="Print the table alone as csv, latex or markdown; json is the same as --json.",
+    )(json_option(command))
 
 
 def reason_options(command: Command) -> Command:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import click
 
-from strikeout.cli import exit_codes, terminal
+from strikeout.cli import terminal
 from strikeout.cli.options import output_options
 from strikeout.tables import Table, number
 
@@ -19,7 +19,7 @@ from strikeout.tables import Table, number
     "--out", type=click.Path(path_type=str), default="paper", show_default=True, help="The folder the report goes to."
 )
 @output_options
-def paper(sections: tuple[str, ...], quick: bool, out: str, as_json: bool, form: terminal.Format) -> int:
+def paper(sections: tuple[str, ...], quick: bool, out: str, output: terminal.Output) -> int:
     """Run the experiments of "Selective Forgetting in Option Calibration" and write a report.
 
     Without a SECTION all are run: equivalence, locality, tables, and those that go beyond the paper. The report is one
@@ -29,21 +29,15 @@ def paper(sections: tuple[str, ...], quick: bool, out: str, as_json: bool, form:
 
     names, scale = chosen(sections), QUICK if quick else WHOLE
     room_for(out)
-    line = SectionLine(sections=len(names))
     chapters, seconds = [], {}
-    try:
+    with SectionLine(sections=len(names)) as line:
         for name in names:
             begun = time.perf_counter()
             section = section_of(name)
             line.begin(name)
             chapters.append((section, find(name, scale, progress=line)))
             seconds[name] = time.perf_counter() - begun
-    finally:
-        line.end()
     page = write_report(chapters, out, scale=scale)
-    if as_json:
-        terminal.show_json({"report": str(page), "scale": scale.name, "seconds": seconds})
-        return exit_codes.DONE
     rows = [
         (
             section.name,
@@ -55,9 +49,8 @@ def paper(sections: tuple[str, ...], quick: bool, out: str, as_json: bool, form:
         for section, found in chapters
     ]
     heads = ("section", "what it asks", "seconds", "tables", "figures")
-    terminal.show_result(form, Table(heads, rows, numbers=(2, 3, 4)))
-    terminal.note(f"the report is in {page}")
-    return exit_codes.DONE
+    facts = {"report": str(page), "scale": scale.name, "seconds": seconds}
+    return output.result(facts, Table(heads, rows, numbers=(2, 3, 4)), notes=[f"the report is in {page}"])
 
 
 @dataclass(kw_only=True)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strikeout.cli import exit_codes, terminal
+from strikeout.cli import exit_codes
 from strikeout.cli.book_commands import is_book, open_book
-from strikeout.cli.fit_options import calibrate_file, filtered_options, note_reading, reading_counts
+from strikeout.cli.fit_options import calibrate_file, filtered_options, reading_counts, reading_notes
 from strikeout.cli.options import file_argument, output_options, refuse_given
+from strikeout.cli.terminal import RoundsLine
 from strikeout.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from strikeout.calibration.calibration import Calibration
     from strikeout.calibration.regime_path import RegimePath
-    from strikeout.cli.terminal import Format
+    from strikeout.cli.terminal import Output
     from strikeout.quotes.reading import Reading
 
 plot_option = click.option(
@@ -41,7 +42,7 @@ plot_option = click.option(
 @plot_option
 @filtered_options
 @output_options
-def filter_path(file: str, strength: float, dates: str | None, plot: str | None, **options: Any) -> int:
+def filter_path(file: str, strength: float, dates: str | None, plot: str | None, output: Output, **options: Any) -> int:
     """Filter and smooth the variance of FILE or of a book (NAME.book) from date to date.
 
     The quotes are calibrated as a panel. Each date's own variance is then an observation, and the model's dynamics tie
@@ -55,6 +56,7 @@ def filter_path(file: str, strength: float, dates: str | None, plot: str | None,
         plot,
         lambda panel: panel.filter(strength=strength, dates=asked),
         lambda path: plot_variance_path(path, source=Path(file).name),
+        output,
         options,
     )
 
@@ -74,7 +76,7 @@ def filter_path(file: str, strength: float, dates: str | None, plot: str | None,
 @plot_option
 @filtered_options
 @output_options
-def regimes(file: str, count: int, switching: str, plot: str | None, **options: Any) -> int:
+def regimes(file: str, count: int, switching: str, plot: str | None, output: Output, **options: Any) -> int:
     """Find regimes in the dates of FILE or of a book (NAME.book): parameters that switch between a few values.
 
     The quotes are calibrated as a panel. A Markov chain decides on the regime of each date; the table shows the
@@ -85,13 +87,10 @@ def regimes(file: str, count: int, switching: str, plot: str | None, **options: 
     names = [name.strip() for name in switching.split(",") if name.strip()]
 
     def find(panel: Calibration) -> RegimePath:
-        line = terminal.RoundsLine()
-        try:
+        with RoundsLine() as line:
             return panel.regimes(count=count, switching=names, progress=line)
-        finally:
-            line.end()
 
-    return _show(file, plot, find, lambda path: plot_regimes(path, source=Path(file).name), options)
+    return _show(file, plot, find, lambda path: plot_regimes(path, source=Path(file).name), output, options)
 
 
 def _show(
@@ -99,32 +98,31 @@ def _show(
     plot: str | None,
     find: Callable[[Calibration], Any],
     draw: Callable[[Any], Figure],
+    output: Output,
     options: dict[str, Any],
 ) -> int:
     """Calibrate a panel, compute a path from it, and show it."""
-    as_json, form = options.pop("as_json"), options.pop("form")
-    if plot is not None:
-        _check_ending(plot)
+    if plot is not None and Path(plot).suffix.lower() not in (".png", ".svg", ".pdf", ".json"):
+        raise UsageError(f"{Path(plot).name}: the picture of a path ends in .png, .svg, .pdf or .json.")
     reading, panel = _panel(file, options)
     found = find(panel)
     converged = getattr(found, "converged", panel.converged)
     if plot is not None:
         _write(file, plot, found, draw)
-    if as_json:
-        read = reading_counts(reading, options["quarantine"])
-        terminal.show_json({**found.to_dict(), "converged": converged, **read, "plot": plot})
-    else:
-        _print(found, form)
-        note_reading(reading, options["quarantine"])
-        for sentence in panel.warnings:
-            terminal.note(f"the calibration itself: {sentence}")
-    return exit_codes.DONE if converged else exit_codes.REFUSED
-
-
-def _print(found: Any, form: Format) -> None:
-    facts = [f"{sentence}." for sentence in found.facts()]
-    above = [found.parameter_table(), ""] if hasattr(found, "parameter_table") and form == "table" else []
-    terminal.show_result(form, *above, found.table(), "", *facts)
+    read = reading_counts(reading, options["quarantine"])
+    has_parameters = hasattr(found, "parameter_table") and output.form == "table"
+    return output.result(
+        {**found.to_dict(), "converged": converged, **read, "plot": plot},
+        *([found.parameter_table(), ""] if has_parameters else []),
+        found.table(),
+        "",
+        *(f"{sentence}." for sentence in found.facts()),
+        notes=[
+            *reading_notes(reading, options["quarantine"]),
+            *(f"the calibration itself: {sentence}" for sentence in panel.warnings),
+        ],
+        code=exit_codes.DONE if converged else exit_codes.REFUSED,
+    )
 
 
 def _panel(file: str, options: dict[str, Any]) -> tuple[Reading | None, Calibration]:
@@ -134,11 +132,6 @@ def _panel(file: str, options: dict[str, Any]) -> tuple[Reading | None, Calibrat
             return None, book.calibration()
     options["panel"] = options["panel"] or "date"
     return calibrate_file(file, **options)
-
-
-def _check_ending(path: str) -> None:
-    if Path(path).suffix.lower() not in (".png", ".svg", ".pdf", ".json"):
-        raise UsageError(f"{Path(path).name}: the picture of a path ends in .png, .svg, .pdf or .json.")
 
 
 def _write(file: str, path: str, found: Any, draw: Callable[[Any], Figure]) -> None:

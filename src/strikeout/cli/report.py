@@ -14,7 +14,7 @@ import click
 
 from strikeout.cli import exit_codes, terminal
 from strikeout.cli.book_commands import entry_table, is_book, open_book
-from strikeout.cli.fit_options import calibrate_file, filtered_options, note_reading, reading_counts
+from strikeout.cli.fit_options import calibrate_file, filtered_options, reading_counts, reading_notes
 from strikeout.cli.options import book_argument, file_argument, json_option, refuse_given, who_option
 from strikeout.errors import StrikeoutError, UsageError
 from strikeout.tables import cell_text
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from strikeout.assurance.certificate import Certificate
     from strikeout.book import Book
     from strikeout.calibration.calibration import Calibration
+    from strikeout.cli.terminal import Output
     from strikeout.plots.style import View
     from strikeout.store.entry import Entry
 
@@ -38,7 +39,7 @@ MOST_ENTRIES = 200  # of the log
 @click.option("--by", help="The label of the groups of influence; by default dates, for a single day expiries.")
 @who_option
 @json_option
-def report(book: str, out: str, force: bool, by: str | None, who: str | None, as_json: bool) -> int:
+def report(book: str, out: str, force: bool, by: str | None, who: str | None, output: Output) -> int:
     """Write one page on BOOK: its fit, smiles, residuals, total variance, influence, log and last certificate.
 
     The page shows quotes: it is entered in the ledger, and erasing quotes removes it.
@@ -56,11 +57,9 @@ def report(book: str, out: str, force: bool, by: str | None, who: str | None, as
             return lambda target: replace_file(target, lambda part: part.write_text(page, encoding="utf-8"))
 
         path = held.hand_out(Path(out), prepared, what="report")
-    if as_json:
-        terminal.show_json({"report": str(path), "bytes": path.stat().st_size})
-    else:
-        terminal.say(f"The report is in {path} ({path.stat().st_size / 1e6:.1f} MB); it works offline.")
-    return exit_codes.DONE
+    size = path.stat().st_size
+    text = f"The report is in {path} ({size / 1e6:.1f} MB); it works offline."
+    return output.lines({"report": str(path), "bytes": size}, text)
 
 
 def book_page(book: Book, *, by: str | None = None) -> str:
@@ -232,7 +231,7 @@ CALLED = {".html": "The page is", ".json": "The numbers of the picture are"}
 @filtered_options
 @who_option
 @json_option
-def plot(file: str, kind: Any, out: str | None, by: str | None, who: str | None, as_json: bool, **options: Any) -> int:
+def plot(file: str, kind: Any, out: str | None, by: str | None, who: str | None, output: Output, **options: Any) -> int:
     """Draw the calibration of FILE or of a book (NAME.book): market against model, residuals, variance or influence.
 
     A picture of a book shows its quotes: it is entered in the ledger, and erasing quotes removes it. Ends with 3 if
@@ -258,16 +257,17 @@ def plot(file: str, kind: Any, out: str | None, by: str | None, who: str | None,
         refuse_given(("who",), "A file keeps no record:")
         reading, calibration = calibrate_file(file, **options)
         written = write_plot(calibration, out or f"{kind or first_kind(calibration)}.png", kind, by=by, view=view)
-    if as_json:
-        read = reading_counts(reading, options["quarantine"])
-        facts = {"converged": calibration.converged, "count": calibration.count, **read}
-        terminal.show_json({"plot": str(written), "kind": kind, "bytes": written.stat().st_size, **facts})
-    else:
-        terminal.say(f"{CALLED.get(written.suffix.lower(), 'The picture is')} in {written}.")
-        note_reading(reading, options["quarantine"])
-        for sentence in calibration.warnings:
-            terminal.note(f"the calibration itself: {sentence}")
-    return exit_codes.DONE if calibration.converged else exit_codes.REFUSED
+    facts = {"plot": str(written), "kind": kind, "bytes": written.stat().st_size, "converged": calibration.converged}
+    facts |= {"count": calibration.count, **reading_counts(reading, options["quarantine"])}
+    return output.lines(
+        facts,
+        f"{CALLED.get(written.suffix.lower(), 'The picture is')} in {written}.",
+        notes=[
+            *reading_notes(reading, options["quarantine"]),
+            *(f"the calibration itself: {sentence}" for sentence in calibration.warnings),
+        ],
+        code=exit_codes.DONE if calibration.converged else exit_codes.REFUSED,
+    )
 
 
 def write_book_plot(

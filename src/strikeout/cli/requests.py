@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strikeout.cli import exit_codes, terminal
 from strikeout.cli.book_commands import audit_key_option, open_book
 from strikeout.cli.options import book_argument, choice_options, json_option, output_options, reason_options
+from strikeout.cli.terminal import facts
 from strikeout.tables import Table, number
 from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.book.approvals import Request
-    from strikeout.cli.terminal import Format
+    from strikeout.cli.terminal import Output
     from strikeout.store.entry import Reason
 
 MOST_IDS = 5
@@ -29,7 +29,7 @@ number_argument = click.argument("number", type=click.IntRange(min=1))
 @reason_options
 @json_option
 def request(
-    book: str, what: Any, chosen: dict[str, Any], is_all: bool, reason: Reason | None, who: str | None, as_json: bool
+    book: str, what: Any, chosen: dict[str, Any], is_all: bool, reason: Reason | None, who: str | None, output: Output
 ) -> int:
     """Ask that quotes of BOOK be struck out or erased, or that one person be enough. It changes no quote.
 
@@ -38,9 +38,7 @@ def request(
     """
     with open_book(book, who=who) as held:
         asked = held.request(what, **chosen, all_quotes=is_all, reason=reason)
-    code = _show(asked, as_json=as_json)
-    terminal.hint(f"strikeout approve {book} {asked.number} --who ANOTHER-PERSON")
-    return code
+    return _show(asked, output, f"strikeout approve {book} {asked.number} --who ANOTHER-PERSON")
 
 
 @click.command("requests")
@@ -48,13 +46,10 @@ def request(
 @click.option("--open", "is_open", is_flag=True, help="Only those that are not decided yet.")
 @audit_key_option
 @output_options
-def requests(book: str, keys: tuple[str, ...], is_open: bool, as_json: bool, form: Format) -> int:
+def requests(book: str, keys: tuple[str, ...], is_open: bool, output: Output) -> int:
     """List every request in the ledger of BOOK, the first first, with its outcome."""
     with open_book(book, keys=keys) as held:
         asked = [one for one in held.requests() if not is_open or one.state == "open"]
-    if as_json:
-        terminal.show_json({"requests": [one.to_dict() for one in asked]})
-        return exit_codes.DONE
     rows = [
         (
             number(one.number, "d"),
@@ -69,8 +64,8 @@ def requests(book: str, keys: tuple[str, ...], is_open: bool, as_json: bool, for
         for one in asked
     ]
     table = Table(HEADINGS, rows, numbers=(0, 2), whole=(1, 4), spare=(7, 5))
-    terminal.show_result(form, table if rows or form != "table" else "There are no requests.")
-    return exit_codes.DONE
+    shown = table if rows or output.form != "table" else "There are no requests."
+    return output.result({"requests": [one.to_dict() for one in asked]}, shown)
 
 
 @click.command("approve")
@@ -78,17 +73,16 @@ def requests(book: str, keys: tuple[str, ...], is_open: bool, as_json: bool, for
 @number_argument
 @reason_options
 @json_option
-def approve(book: str, number: int, reason: Reason | None, who: str | None, as_json: bool) -> int:
+def approve(book: str, number: int, reason: Reason | None, who: str | None, output: Output) -> int:
     """Approve request NUMBER of BOOK, which another person made; it may then be done, once.
 
     Refused with 3 if the request is yours, or decided already.
     """
     with open_book(book, who=who) as held:
         asked = held.approve(number, reason=reason)
-    code = _show(asked, as_json=as_json)
-    if asked.where:
-        terminal.hint(f'strikeout {asked.what} {book} --where "{asked.where}" --yes')
-    return code
+    return _show(
+        asked, output, *([f'strikeout {asked.what} {book} --where "{asked.where}" --yes'] if asked.where else [])
+    )
 
 
 @click.command("reject")
@@ -96,13 +90,13 @@ def approve(book: str, number: int, reason: Reason | None, who: str | None, as_j
 @number_argument
 @reason_options
 @json_option
-def reject(book: str, number: int, reason: Reason | None, who: str | None, as_json: bool) -> int:
+def reject(book: str, number: int, reason: Reason | None, who: str | None, output: Output) -> int:
     """Reject request NUMBER of BOOK, which another person made; to be done it must be requested again.
 
     Refused with 3 if the request is yours, or decided already.
     """
     with open_book(book, who=who) as held:
-        return _show(held.reject(number, reason=reason), as_json=as_json)
+        return _show(held.reject(number, reason=reason), output)
 
 
 @click.command("withdraw")
@@ -127,14 +121,11 @@ def _wording(asked: Request) -> str:
     return ", ".join(asked.ids[:MOST_IDS]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _show(asked: Request, *, as_json: bool) -> int:
-    if as_json:
-        terminal.show_json(asked.to_dict())
-        return exit_codes.DONE
+def _show(asked: Request, output: Output, *hints: str) -> int:
     pairs = [
         ("request", f"{asked.number}: {asked.what} {many(asked.count, 'quote')}, asked by {asked.who}"),
         ("which", _wording(asked)),
         ("state", f"{asked.state}{f' by {asked.by}' if asked.by else ''}"),
     ]
-    terminal.show(terminal.facts(pairs + ([] if asked.why is None else [("why", str(asked.why))])))
-    return exit_codes.DONE
+    pairs += [] if asked.why is None else [("why", str(asked.why))]
+    return output.result(asked.to_dict(), facts(pairs), hints=hints)

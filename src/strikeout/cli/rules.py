@@ -24,7 +24,7 @@ from strikeout.tables import Table, number
 from strikeout.text import many
 
 if TYPE_CHECKING:
-    from strikeout.cli.terminal import Format
+    from strikeout.cli.terminal import Output
 
 
 @click.command("rules")
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(path_type=str), help="With --list: write these rows to a CSV, as found.")
 @layout_options
 @output_options
-def rules(
-    file: str | None, only: str | None, code: str | None, out: str | None, as_json: bool, form: Format, **options: Any
-) -> int:
+def rules(file: str | None, only: str | None, code: str | None, out: str | None, output: Output, **options: Any) -> int:
     """List every rule; with FILE, count what each of them finds: rows removed, left and flagged.
 
     A row is removed by the first rule that rejects it; flagged rows stay. The table can be pasted into a paper:
@@ -44,46 +42,39 @@ def rules(
     """
     if file is None:
         refuse_given(("only", "code", "out"), "Without a FILE there are no quotes:")
-        return _list(as_json=as_json, form=form)
+        return _list(output)
     if code is not None:
         refuse_given(("only",), "--list shows the rows that a rule finds:")
-        return _list_rows(file, known_code(code), out, as_json=as_json, form=form, **options)
+        return _list_rows(file, known_code(code), out, output, **options)
     refuse_given(("out",), "--out is the file for the rows of --list CODE:")
     with open_file(file, on_disk=True, **options) as reading:
         screening, conversion = reading.screening, reading.conversion()
         matched = None if only is None else count_matching(reading, only)
-    if as_json:
-        more = {} if only is None else {"where": only, "matching": matched}
-        more |= american_facts(conversion)
-        terminal.show_json({"source": reading.source, **screening.to_dict(), **more})
-        return exit_codes.DONE
+    facts = {"source": reading.source, **screening.to_dict(), **american_facts(conversion)}
+    facts |= {} if only is None else {"where": only, "matching": matched}
     unchecked = [f"  {code}  {why}" for code, why in screening.unchecked.items()]
     table = screening.to_table()
     if matched is not None:
         line = ("", f"match {only}", number(screening.left - matched, ",d"), number(matched, ",d"), "")
         table = replace(table, rows=[*table.rows, line])
     american = [] if conversion is None else american_parts(conversion)
-    terminal.show_result(form, table, *(("\nnot checked", *unchecked) if unchecked else ()), *american)
-    return exit_codes.DONE
+    return output.result(facts, table, *(("\nnot checked", *unchecked) if unchecked else ()), *american)
 
 
-def _list_rows(file: str, code: str, out: str | None, *, as_json: bool, form: Format, **options: Any) -> int:
+def _list_rows(file: str, code: str, out: str | None, output: Output, **options: Any) -> int:
     """Show the issues of one rule, or write the rows they are about to a CSV."""
     with open_file(file, on_disk=True, **options) as reading:
         issues = reading.issues_of(code)
         written = None if out is None else reading.write_rows(code, out)
-    if as_json:
-        found = [exit_codes.plain(issue) for issue in issues]
-        terminal.show_json({"source": reading.source, "code": code, "count": len(issues), "issues": found, "out": out})
-        return exit_codes.DONE
-    if out is None:
-        what = {True: "rejected", False: "flagged"}
-        rows = [(number(one.row, "d"), what[one.is_rejected], one.column, one.sentence) for one in issues]
-        terminal.show_result(form, Table((reading.numbering, "", "column", "finding"), rows, numbers=(0,)))
-        terminal.note(f"{many(len(rows), 'finding')} of {code}.")
-    else:
+    found = [exit_codes.plain(issue) for issue in issues]
+    facts = {"source": reading.source, "code": code, "count": len(issues), "issues": found, "out": out}
+    if out is not None and not output.is_json:
         terminal.note(f"{many(written or 0, 'row')} with {code} in {out}.")
-    return exit_codes.DONE
+        return exit_codes.DONE
+    what = {True: "rejected", False: "flagged"}
+    rows = [(number(one.row, "d"), what[one.is_rejected], one.column, one.sentence) for one in issues]
+    table = Table((reading.numbering, "", "column", "finding"), rows, numbers=(0,))
+    return output.result(facts, table, notes=[f"{many(len(rows), 'finding')} of {code}."])
 
 
 def known_code(code: str) -> str:
@@ -98,34 +89,27 @@ def known_code(code: str) -> str:
     return name
 
 
-def _list(*, as_json: bool, form: Format) -> int:
+def _list(output: Output) -> int:
     from strikeout.quotes.checks.catalogue import RULES
 
-    if as_json:
-        terminal.show_json({"rules": [rule.to_dict() for rule in RULES.values()]})
-        return exit_codes.DONE
     rows = [
         (rule.code, rule.name, rule.kind, "" if rule.limit is None else number(rule.limit, "g"), rule.unit)
         for rule in RULES.values()
     ]
-    heads = ("code", "rule", "what it does", "limit", "of")
-    terminal.show_result(form, Table(heads, rows, whole=(0,), spare=(4,)))
-    terminal.hint("strikeout rule Q208", "strikeout rules FILE")
-    return exit_codes.DONE
+    table = Table(("code", "rule", "what it does", "limit", "of"), rows, whole=(0,), spare=(4,))
+    facts = {"rules": [rule.to_dict() for rule in RULES.values()]}
+    return output.result(facts, table, hints=["strikeout rule Q208", "strikeout rules FILE"])
 
 
 @click.command("rule")
 @click.argument("code")
 @json_option
-def rule(code: str, as_json: bool) -> int:
+def rule(code: str, output: Output) -> int:
     """Explain the rule CODE, such as Q103: what it looks for, why, what to do, and how to change it."""
     from strikeout.quotes.checks.catalogue import RULES
 
     name = known_code(code)
     found = RULES[name].to_dict()
-    if as_json:
-        terminal.show_json(found)
-        return exit_codes.DONE
     pairs = [("rule", f"{name}: {found['name']}"), ("what it does", found["kind"]), ("why", found["why"])]
     pairs.append(("what to do", found["remedy"]))
     if found["limit"] is not None:
@@ -133,8 +117,7 @@ def rule(code: str, as_json: bool) -> int:
     if found["needs"]:
         pairs.append(("needs", ", ".join(need.replace("|", " or ") for need in found["needs"])))
     pairs.append(("to change it", _how_to_change(name, found)))
-    terminal.show(terminal.facts(pairs))
-    return exit_codes.DONE
+    return output.result(found, terminal.facts(pairs))
 
 
 def _how_to_change(code: str, found: dict[str, Any]) -> str:

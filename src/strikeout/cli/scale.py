@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from strikeout.cli import exit_codes, terminal
+from strikeout.cli import exit_codes
 from strikeout.cli.calibrate import parameter_table
 from strikeout.cli.fit_options import model_option
 from strikeout.cli.options import check_option, constant_option, output_options, profile_option, with_options
+from strikeout.cli.terminal import ComparingLine
 from strikeout.errors import UsageError
 from strikeout.models.named import model_named
 from strikeout.tables import Table, number
@@ -19,7 +18,8 @@ from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
-    from strikeout.cli.terminal import Format
+    from strikeout.cli.terminal import Output
+    from strikeout.quotes.quotes import Quotes
     from strikeout.scale.gather import Gathered
     from strikeout.scale.lake import Lake
 
@@ -90,14 +90,10 @@ def scale() -> None:
 @lake_argument
 @gather_options
 @output_options
-def gather(lake: str, as_json: bool, form: Format, **options: Any) -> int:
+def gather(lake: str, output: Output, **options: Any) -> int:
     """Compute the states of LAKE and count its quotes by tag. With --cache, later commands read no unchanged file."""
     gathered = _gathered(lake, **options)
-    if as_json:
-        terminal.show_json(gathered.to_dict())
-        return exit_codes.DONE
-    terminal.show_result(form, gathered.to_table(), "", gathered.summary())
-    return exit_codes.DONE
+    return output.result(gathered.to_dict(), gathered.to_table(), "", gathered.summary())
 
 
 @scale.command("calibrate")
@@ -106,15 +102,12 @@ def gather(lake: str, as_json: bool, form: Format, **options: Any) -> int:
 @only_tags_option
 @gather_options
 @output_options
-def calibrate(lake: str, model: str, only: Any, as_json: bool, form: Format, **options: Any) -> int:
+def calibrate(lake: str, model: str, only: Any, output: Output, **options: Any) -> int:
     """Calibrate one model to the quotes of LAKE, through their states."""
     gathered = _chosen(_gathered(lake, **options), only)
     found = _calibrated(gathered, model)
-    if as_json:
-        terminal.show_json({**found.to_dict(), **gathered.to_dict()})
-    else:
-        terminal.show_result(form, parameter_table(found), "", gathered.summary())
-    return exit_codes.DONE if found.converged else exit_codes.REFUSED
+    facts, code = {**found.to_dict(), **gathered.to_dict()}, _code(found.converged)
+    return output.result(facts, parameter_table(found), "", gathered.summary(), code=code)
 
 
 @scale.command("forget")
@@ -128,7 +121,7 @@ def calibrate(lake: str, model: str, only: Any, as_json: bool, form: Format, **o
 @only_tags_option
 @gather_options
 @output_options
-def forget(lake: str, model: str, only: Any, as_json: bool, form: Format, **options: Any) -> int:
+def forget(lake: str, model: str, only: Any, output: Output, **options: Any) -> int:
     """Calibrate LAKE without the quotes of a tag, or of a condition in every book. No file of LAKE is changed.
 
     With --tag one model is calibrated to all quotes through their states. No file is read for it, except those in which
@@ -139,7 +132,7 @@ def forget(lake: str, model: str, only: Any, as_json: bool, form: Format, **opti
     if bool(gone) == (where is not None):
         raise UsageError("Give either --tag or --where.")
     if where is not None:
-        return _forget_in_fleet(lake, model, where, certificates, as_json=as_json, form=form, options=options)
+        return _forget_in_fleet(lake, model, where, certificates, output, options)
     if certificates is not None:
         raise UsageError("--certificates goes with --where. States alone have no certificate per book.")
     named = [name for name, _ in gone if name != "partition"]
@@ -147,38 +140,24 @@ def forget(lake: str, model: str, only: Any, as_json: bool, form: Format, **opti
     before = _chosen(_gathered(lake, **options), only)
     after = before.without(**_by_name(gone))
     first, second = _calibrated(before, model), _calibrated(after, model)
-    if as_json:
-        result = {"removed": before.count - after.count, "before": first.to_dict(), "after": second.to_dict()}
-        terminal.show_json({**result, "digest": after.total().digest()})
-    else:
-        facts = f"{many(before.count - after.count, 'quote')} struck out of {before.count:,}."
-        terminal.show_result(form, _changes(first, second), "", facts)
-    return exit_codes.DONE if second.converged else exit_codes.REFUSED
+    facts = {"removed": before.count - after.count, "before": first.to_dict(), "after": second.to_dict()}
+    facts["digest"] = after.total().digest()
+    words = f"{many(before.count - after.count, 'quote')} struck out of {before.count:,}."
+    return output.result(facts, _changes(first, second), "", words, code=_code(second.converged))
 
 
 def _forget_in_fleet(
-    lake: str,
-    model: str,
-    where: str,
-    certificates: str | None,
-    *,
-    as_json: bool,
-    form: Format,
-    options: dict[str, Any],
+    lake: str, model: str, where: str, certificates: str | None, output: Output, options: dict[str, Any]
 ) -> int:
     from strikeout.scale.strike_out import forget_many
 
     engine = options.pop("engine")
     made = _lake(lake, **{name: given for name, given in options.items() if name not in ("tags", "weights", "cache")})
-    with _progress("partitions") as line:
+    with ComparingLine(what="partitions") as line:
         found = forget_many(
             made, model_named(model), where=where, certificates=certificates, engine=_engine(engine), progress=line
         )
-    if as_json:
-        terminal.show_json(found.to_dict())
-    else:
-        terminal.show_result(form, found.to_table(), "", found.summary())
-    return exit_codes.DONE if found.is_done else exit_codes.REFUSED
+    return output.result(found.to_dict(), found.to_table(), "", found.summary(), code=_code(found.is_done))
 
 
 @scale.command("fleet")
@@ -187,7 +166,7 @@ def _forget_in_fleet(
 @click.option("--out", type=click.Path(path_type=str), help="A Parquet file for the table; a later run continues it.")
 @lake_options
 @output_options
-def fleet(lake: str, model: str, out: str | None, as_json: bool, form: Format, **options: Any) -> int:
+def fleet(lake: str, model: str, out: str | None, output: Output, **options: Any) -> int:
     """Calibrate every book of LAKE apart: one row per underlying and day, or other labels of --each.
 
     Ends with 3 if a search did not converge or a file could not be read; these are rows too.
@@ -195,15 +174,12 @@ def fleet(lake: str, model: str, out: str | None, as_json: bool, form: Format, *
     from strikeout.scale.fleet import calibrate_many
 
     engine, made = options.pop("engine"), _lake(lake, **options)
-    with _progress("partitions") as line:
+    with ComparingLine(what="partitions") as line:
         found = calibrate_many(made, model_named(model), out=out, engine=_engine(engine), progress=line)
     done = sum(fit.converged for fit in found.fits)
-    if as_json:
-        terminal.show_json({**found.to_dict(), "reused": found.reused, "out": out, "digest": found.digest()})
-    else:
-        facts = f"{done:,} of {many(len(found.fits), 'calibration')} converged; {found.reused:,} from an earlier run."
-        terminal.show_result(form, found.to_table(), "", facts)
-    return exit_codes.DONE if found.converged else exit_codes.REFUSED
+    facts = {**found.to_dict(), "reused": found.reused, "out": out, "digest": found.digest()}
+    words = f"{done:,} of {many(len(found.fits), 'calibration')} converged; {found.reused:,} from an earlier run."
+    return output.result(facts, found.to_table(), "", words, code=_code(found.converged))
 
 
 @scale.command("verify")
@@ -212,7 +188,7 @@ def fleet(lake: str, model: str, out: str | None, as_json: bool, form: Format, *
 @click.option("--seed", type=int, default=0, show_default=True, help="Chooses them.")
 @gather_options
 @output_options
-def verify(lake: str, share: float, seed: int, as_json: bool, form: Format, **options: Any) -> int:  # noqa: ARG001
+def verify(lake: str, share: float, seed: int, output: Output, **options: Any) -> int:
     """Compute a random share of the files of LAKE again and compare every bit with the states of --cache.
 
     Ends with 1 if a state differs.
@@ -221,22 +197,20 @@ def verify(lake: str, share: float, seed: int, as_json: bool, form: Format, **op
         raise UsageError("There is nothing to verify without --cache. Name the folder of scale gather.")
     gathered = _gathered(lake, **options)
     found = gathered.verify(share, seed=seed)
-    if as_json:
-        terminal.show_json({"checked": found.checked, "wrong": list(found.wrong), "equal": found.is_equal})
-    else:
-        wrong = ", ".join(found.wrong[:3]) + (", ..." if len(found.wrong) > 3 else "")
-        terminal.say(
-            f"{many(found.checked, 'file')} computed again: "
-            + ("every state is equal, bit for bit." if found.is_equal else f"{len(found.wrong):,} differ ({wrong}).")
-        )
-    return exit_codes.DONE if found.is_equal else exit_codes.FINDINGS
+    wrong = ", ".join(found.wrong[:3]) + (", ..." if len(found.wrong) > 3 else "")
+    words = "every state is equal, bit for bit." if found.is_equal else f"{len(found.wrong):,} differ ({wrong})."
+    return output.lines(
+        {"checked": found.checked, "wrong": list(found.wrong), "equal": found.is_equal},
+        f"{many(found.checked, 'file')} computed again: {words}",
+        code=exit_codes.DONE if found.is_equal else exit_codes.FINDINGS,
+    )
 
 
 @scale.command("status")
 @lake_argument
 @gather_options
 @output_options
-def status(lake: str, as_json: bool, form: Format, **options: Any) -> int:
+def status(lake: str, output: Output, **options: Any) -> int:
     """Show which files of LAKE have their states in --cache, and which are new or changed."""
     from strikeout.scale.partition import Plan, kept_states
 
@@ -246,17 +220,14 @@ def status(lake: str, as_json: bool, form: Format, **options: Any) -> int:
     plan = Plan(made, tuple(_words(options["tags"])), options["weights"], folder=options["cache"])
     found = {partition: kept_states(plan, partition) for partition in made.partitions}
     kept = sum(receipt is not None for receipt in found.values())
-    if as_json:
-        rows = [{"file": name, "kept": has is not None, "quotes": has and has.count} for name, has in found.items()]
-        terminal.show_json({"files": len(found), "kept": kept, "partitions": rows})
-    else:
-        cells = [
-            (name, "kept" if has else "new or changed", number(has.count if has else None, ",d"))
-            for name, has in found.items()
-        ]
-        table = Table(("file", "states", "quotes"), cells, numbers=(2,), whole=(0,))
-        terminal.show_result(form, table, "", f"States of {kept:,} of {many(len(found), 'file')} are in the cache.")
-    return exit_codes.DONE
+    rows = [{"file": name, "kept": has is not None, "quotes": has and has.count} for name, has in found.items()]
+    cells = [
+        (name, "kept" if has else "new or changed", number(has.count if has else None, ",d"))
+        for name, has in found.items()
+    ]
+    table = Table(("file", "states", "quotes"), cells, numbers=(2,), whole=(0,))
+    words = f"States of {kept:,} of {many(len(found), 'file')} are in the cache."
+    return output.result({"files": len(found), "kept": kept, "partitions": rows}, table, "", words)
 
 
 @scale.command("residue")
@@ -270,29 +241,21 @@ def status(lake: str, as_json: bool, form: Format, **options: Any) -> int:
 @constant_option
 @check_option
 @output_options
-def residue(lake: str, erased: str, cache: str | None, as_json: bool, form: Format, **options: Any) -> int:
+def residue(lake: str, erased: str, cache: str | None, output: Output, **options: Any) -> int:
     """Search the folder LAKE, logs and old versions included, for quotes that should be gone.
 
     Ends with 1 if one is still readable, with the place and the remedy.
     """
-    from strikeout.quotes.reading import inspect_quotes
     from strikeout.scale.residue import search_lake
 
     made = _lake(lake, **options)
-    with (
-        inspect_quotes(
-            erased, profile=made.profile, constants=made.constants, checks=made.checks, exercise=made.exercise
-        ) as reading,
-        _progress("files") as line,
-    ):
-        found = search_lake(made, reading.quotes, cache=cache, progress=line)
-    if as_json:
-        terminal.show_json(found.to_dict())
-    else:
-        if not found.is_clean:
-            terminal.show_result(form, found.to_table())
-        terminal.say(found.summary(), err=form != "table")
-    return exit_codes.DONE if found.is_clean else exit_codes.FINDINGS
+    with ComparingLine(what="files") as line:
+        found = search_lake(made, _erased_quotes(made, erased), cache=cache, progress=line)
+    code = exit_codes.DONE if found.is_clean else exit_codes.FINDINGS
+    table = () if found.is_clean else (found.to_table(),)
+    if output.form == "table":
+        return output.result(found.to_dict(), *table, found.summary(), code=code)
+    return output.result(found.to_dict(), *table, notes=[found.summary()], code=code)
 
 
 @scale.command("erase")
@@ -308,25 +271,28 @@ def residue(lake: str, erased: str, cache: str | None, as_json: bool, form: Form
 @constant_option
 @check_option
 @output_options
-def erase(lake: str, erased: str, as_json: bool, form: Format, **options: Any) -> int:  # noqa: ARG001
+def erase(lake: str, erased: str, output: Output, **options: Any) -> int:
     """Remove kept states, fits and certificates that may contain erased quotes. No file of LAKE is changed.
 
     Delete the quotes from the files first; scale residue lists the files in which they are still readable.
     """
-    from strikeout.quotes.reading import inspect_quotes
     from strikeout.scale.residue import erase_kept
 
     kept = {name: options.pop(name) for name in ("cache", "fits", "certificates")}
     made = _lake(lake, **options)
-    with inspect_quotes(
-        erased, profile=made.profile, constants=made.constants, checks=made.checks, exercise=made.exercise
-    ) as reading:
-        found = erase_kept(made, reading.quotes, **kept)
-    if as_json:
-        terminal.show_json(found.to_dict())
-    else:
-        terminal.say(found.summary())
-    return exit_codes.DONE
+    found = erase_kept(made, _erased_quotes(made, erased), **kept)
+    return output.lines(found.to_dict(), found.summary())
+
+
+def _erased_quotes(lake: Lake, file: str) -> Quotes:
+    from strikeout.quotes.reading import inspect_quotes
+
+    how: Any = {"profile": lake.profile, "constants": lake.constants, "checks": lake.checks, "exercise": lake.exercise}
+    return inspect_quotes(file, **how).quotes
+
+
+def _code(is_done: bool) -> int:
+    return exit_codes.DONE if is_done else exit_codes.REFUSED
 
 
 def _lake(path: str, *, each: str, **reading: Any) -> Lake:
@@ -338,7 +304,7 @@ def _lake(path: str, *, each: str, **reading: Any) -> Lake:
 def _gathered(lake: str, *, tags: str, weights: str, cache: str | None, engine: str, **options: Any) -> Gathered:
     from strikeout.scale.gather import gather as gather_states
 
-    with _progress("partitions") as line:
+    with ComparingLine(what="partitions") as line:
         return gather_states(
             _lake(lake, **options),
             tags=_words(tags),
@@ -382,12 +348,3 @@ def _changes(before: Calibration, after: Calibration) -> Table:
         rows.append((name, number(before.parameters[name]), number(value), number(error, ".2g"), number(moved, "+.3g")))
     headings = ("parameter", "before", "after", "standard error", "moved (SE after)")
     return Table(headings, rows, numbers=(1, 2, 3, 4), whole=(0,))
-
-
-@contextmanager
-def _progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
-    line = terminal.ComparingLine(what=what)
-    try:
-        yield line
-    finally:
-        line.end()

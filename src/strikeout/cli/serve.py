@@ -62,7 +62,7 @@ def serve(folder: str | None, host: str, demo: bool, tokens: str | None, oidc: s
 @click.argument("name")
 @click.option("--role", type=click.Choice(ROLES), required=True, help="What the person may do.")
 @json_option
-def token(name: str, role: str, as_json: bool) -> int:
+def token(name: str, role: str, output: terminal.Output) -> int:
     """Make a token for NAME: the line for the tokens file goes to stdout, the secret token to stderr.
 
     The line contains a hash of the token, so the token is shown once and stored nowhere.
@@ -70,12 +70,9 @@ def token(name: str, role: str, as_json: bool) -> int:
     from strikeout.service.people import Role, new_token
 
     secret, line = new_token(name, Role(role))
-    if as_json:
-        terminal.show_json({"line": line, "token": secret})
-    else:
-        click.echo(line)
+    if not output.is_json:
         click.echo(f"The token of {name}, shown once: {secret}", err=True)
-    return exit_codes.DONE
+    return output.lines({"line": line, "token": secret}, line)
 
 
 def make_demo_book(folder: Path) -> Path:

@@ -13,11 +13,11 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
 
 import click
 
@@ -54,13 +54,61 @@ def show(*parts: RenderableType | Table) -> None:
     click.echo("\n".join(lines if is_terminal else [line.rstrip() for line in lines]))
 
 
-def show_result(form: Format, *parts: RenderableType | Table) -> None:
-    """Print a result: all parts as ``show`` does, or only its tables in the format of ``--format``."""
-    if form == "table":
-        show(*parts)
-        return
-    tables = [part.to_text(form) for part in parts if isinstance(part, Table) and form != "json"]
-    click.echo("\n\n".join(tables))
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Output:
+    """How a command prints its result: for people, as one JSON object, or its tables alone in another format."""
+
+    form: Format = "table"
+
+    @property
+    def is_json(self) -> bool:
+        """Whether a program reads the result."""
+        return self.form == "json"
+
+    def result(
+        self,
+        facts: Facts | Callable[[], Facts],
+        *parts: RenderableType | Table,
+        notes: Iterable[str] = (),
+        hints: Iterable[str] = (),
+        code: int = 0,
+    ) -> int:
+        """Print a result and return the exit code.
+
+        Args:
+            facts: for JSON; a function if they take time.
+            parts: what people read, one below the other; in other formats than text, only the tables.
+            notes: remarks for people, on stderr.
+            hints: commands to try next.
+        """
+        if self.form == "json":
+            show_json(facts() if callable(facts) else facts)
+            return code
+        if self.form == "table":
+            show(*parts)
+        else:
+            click.echo("\n\n".join(part.to_text(self.form) for part in parts if isinstance(part, Table)))
+        return self._remarks(notes, hints, code)
+
+    def lines(
+        self, facts: Facts, text: str, *, notes: Iterable[str] = (), hints: Iterable[str] = (), code: int = 0
+    ) -> int:
+        """Print a result whose text is made of lines; see ``result``."""
+        if self.is_json:
+            show_json(facts)
+            return code
+        show_lines(text)
+        return self._remarks(notes, hints, code)
+
+    @staticmethod
+    def _remarks(notes: Iterable[str], hints: Iterable[str], code: int) -> int:
+        for sentence in notes:
+            note(sentence)
+        hint(*hints)
+        return code
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -221,6 +269,12 @@ class PassingLine:
         self.stream.write("\r" + printable(text).ljust(self._shown))
         self.stream.flush()
         self._shown = len(text)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
     def end(self) -> None:
         """Remove the line."""

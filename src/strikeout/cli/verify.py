@@ -10,14 +10,14 @@ import click
 
 from strikeout.cli import exit_codes, terminal
 from strikeout.cli.book_commands import is_book, public_keys_of, read_bytes, verify_book
-from strikeout.cli.fit_options import note_reading, read_file, reading_counts
+from strikeout.cli.fit_options import read_file, reading_counts, reading_notes
 from strikeout.cli.options import layout_options, max_reject_option, output_options
 from strikeout.errors import UsageError
 from strikeout.tables import Table
 
 if TYPE_CHECKING:
     from strikeout.assurance.verify import Verification
-    from strikeout.cli.terminal import Format
+    from strikeout.cli.terminal import Output
 
 
 def _with_file(found: Verification, certificate: bytes, path: str) -> Verification:
@@ -77,8 +77,7 @@ def verify(
     retained: str | None,
     head: str | None,
     keys: tuple[str, ...],
-    as_json: bool,
-    form: Format,
+    output: Output,
     **options: Any,
 ) -> int:
     """Check CERTIFICATE against the file of RETAINED quotes: every claim is computed again from the quotes alone.
@@ -88,7 +87,7 @@ def verify(
     """
     trusted = public_keys_of(keys)
     if is_book(certificate) and retained is None:
-        return verify_book(certificate, head=head, keys=trusted, as_json=as_json, form=form)
+        return verify_book(certificate, head=head, keys=trusted, output=output)
     if retained is None or head is not None:
         raise UsageError("Give a certificate and the file of retained quotes, or a book (NAME.book) alone.")
     _check_order(certificate, retained)
@@ -99,11 +98,14 @@ def verify(
     data = read_bytes(certificate, MOST_BYTES, "Give the file that forget --certificate wrote.")
     reading = read_file(retained, **options)
     found = _with_file(check(data, reading.quotes, key=trusted or None), data, retained)
-    if as_json:
-        terminal.show_json({**found.to_dict(), **reading_counts(reading)})
-    else:
-        rows = [(each.name, word_of(each), each.found) for each in found.checks]
-        table = Table(("claim", "", "found"), rows, whole=(0, 1))
-        terminal.show_result(form, found.headline, "", table, "", terminal.facts((*found.facts, *found.remarks)))
-        note_reading(reading)
-    return exit_codes.OF_VERDICT[found.verdict.name]
+    rows = [(each.name, word_of(each), each.found) for each in found.checks]
+    return output.result(
+        {**found.to_dict(), **reading_counts(reading)},
+        found.headline,
+        "",
+        Table(("claim", "", "found"), rows, whole=(0, 1)),
+        "",
+        terminal.facts((*found.facts, *found.remarks)),
+        notes=reading_notes(reading),
+        code=exit_codes.OF_VERDICT[found.verdict.name],
+    )

@@ -23,7 +23,7 @@ from strikeout.models.heston import Heston
 from strikeout.paper.cache import Cache, fast, relinearize, retrain
 from strikeout.paper.experiments.computing_back import GOOD, Rebuilt, rebuilt
 from strikeout.paper.experiments.erasure import Kept, Left, removals, single_maturities
-from strikeout.paper.experiments.report import Column, Finding, Picture, Progress, Scale, Section, Table
+from strikeout.paper.experiments.report import Column, Finding, Picture, Progress, Scale, Section, Table, tabulated
 from strikeout.paper.sets import quotes as paper_quotes
 from strikeout.quotes.quotes import Quotes
 from strikeout.synthetic.heston_quotes import TRUTH
@@ -233,33 +233,24 @@ def run(scale: Scale, progress: Progress) -> Finding:
 
 def feeds_table(found: Mapping[str, Sequence[Purged]]) -> Table:
     """Return one row per book and feed."""
-    return Table(
+    return tabulated(
         "Distances from the refit, worst parameter, in its standard errors (SE). The paper's own measure is the "
         "norm of fast - retrain in its floating point, here relative to retrain and absolute; the paper reports below "
         "1e-8 in all instances. Last column: one of the values that no Heston model can have.",
-        (
-            Column("book"),
-            Column("feed"),
-            Column("forgotten", "quotes", "d"),
-            Column("one step", "SE", ".1e"),
-            Column("resolved", "SE", ".1e"),
-            Column("truth", "SE", ".1f"),
-            Column("own measure, relative", "", ".1e"),
-            Column("own measure", "", ".1e"),
-            Column("one step gives"),
-        ),
         [
-            (
-                book,
-                one.name,
-                one.forgotten,
-                one.one_step,
-                one.resolved,
-                one.truth,
-                one.agreement,
-                one.norm,
-                f"{one.outside[0].replace('_', ' ')} {one.parameters[one.outside[0]]:.3g}" if one.outside else "-",
-            )
+            {
+                "book": book,
+                "feed": one.name,
+                Column("forgotten", "quotes", "d"): one.forgotten,
+                Column("one step", "SE", ".1e"): one.one_step,
+                Column("resolved", "SE", ".1e"): one.resolved,
+                Column("truth", "SE", ".1f"): one.truth,
+                Column("own measure, relative", "", ".1e"): one.agreement,
+                Column("own measure", "", ".1e"): one.norm,
+                "one step gives": f"{one.outside[0].replace('_', ' ')} {one.parameters[one.outside[0]]:.3g}"
+                if one.outside
+                else "-",
+            }
             for book, purges in found.items()
             for one in purges
         ],
@@ -268,24 +259,19 @@ def feeds_table(found: Mapping[str, Sequence[Purged]]) -> Table:
 
 def fit_table(found: Mapping[str, Sequence[Purged]]) -> Table:
     """Return how well the retained quotes are met, one row per book and feed."""
-    return Table(
+    return tabulated(
         "Root mean square error over the retained quotes, in cents (spot 100): with the bad quotes still in, after the "
         "one step, and after a refit.",
-        (
-            Column("book"),
-            Column("feed"),
-            Column("before", "cents", ".3g"),
-            Column("one step", "cents", ".3g"),
-            Column("refit", "cents", ".3g"),
-        ),
         [
-            (
-                book,
-                one.name,
-                100.0 * one.rmse_before,
-                100.0 * one.rmse_one_step if isfinite(one.rmse_one_step) else "no price",
-                100.0 * one.rmse_refit,
-            )
+            {
+                "book": book,
+                "feed": one.name,
+                Column("before", "cents", ".3g"): 100.0 * one.rmse_before,
+                Column("one step", "cents", ".3g"): 100.0 * one.rmse_one_step
+                if isfinite(one.rmse_one_step)
+                else "no price",
+                Column("refit", "cents", ".3g"): 100.0 * one.rmse_refit,
+            }
             for book, purges in found.items()
             for one in purges
         ],
@@ -294,31 +280,21 @@ def fit_table(found: Mapping[str, Sequence[Purged]]) -> Table:
 
 def dependence_table(moved: Mapping[str, Sequence[Dependence]], partly: Mapping[str, Sequence[Relinearized]]) -> Table:
     """Return one row per book and alteration."""
-    return Table(
+    return tabulated(
         f"The quotes of {DAYS} days altered, then forgotten; the retained ones are the same in every row. Moves are "
         "from the answer with unaltered values, distances from the refit; worst parameter, in standard errors (SE). "
         "Both relinearizations start where the one step ended; refine is ours, from a robust reference.",
-        (
-            Column("book"),
-            Column("altered by", "%", "+.1f"),
-            Column("one step moves", "SE", ".2g"),
-            Column("forget gives"),
-            Column("one step, from refit", "SE", ".2g"),
-            Column("touched shards relinearized", "SE", ".2g"),
-            Column("all retained relinearized", "SE", ".2g"),
-            Column("refine", "SE", ".2g"),
-        ),
         [
-            (
-                book,
-                100.0 * one.altered_by,
-                one.moved,
-                "same bits" if one.is_same else "other bits",
-                two.one_step,
-                two.touched,
-                two.all_retained,
-                two.refined,
-            )
+            {
+                "book": book,
+                Column("altered by", "%", "+.1f"): 100.0 * one.altered_by,
+                Column("one step moves", "SE", ".2g"): one.moved,
+                "forget gives": "same bits" if one.is_same else "other bits",
+                Column("one step, from refit", "SE", ".2g"): two.one_step,
+                Column("touched shards relinearized", "SE", ".2g"): two.touched,
+                Column("all retained relinearized", "SE", ".2g"): two.all_retained,
+                Column("refine", "SE", ".2g"): two.refined,
+            }
             for book in moved
             for one, two in zip(moved[book], partly[book], strict=True)
         ],
@@ -356,31 +332,20 @@ def reconstruction_table(found: Mapping[str, Sequence[Rebuilt]]) -> Table:
 
 def removal_table(found: Mapping[str, Sequence[Left]], *, fractions: Sequence[float], is_shown: bool = True) -> Table:
     """Return one row per book and fraction."""
-    return Table(
+    return tabulated(
         "Random removals; medians over the draws. The paper's condition is ||sum psi|| < lambda_min(H).",
-        (
-            Column("book"),
-            Column("removed", "%", "g"),
-            Column("retained", "quotes", "d"),
-            Column("H' positive definite", "% of draws", ".0f"),
-            Column("paper's condition met", "% of draws", ".0f"),
-            Column("largest leverage", "share", ".3f"),
-            Column("condition of H'", "ratio", ".1e"),
-            Column("condition, scaled", "ratio", ",.0f"),
-            Column("ridge changes step by", "%", ".2g"),
-        ),
         [
-            (
-                book,
-                100.0 * one.removed,
-                one.retained,
-                100.0 * one.definite,
-                100.0 * one.bound_holds,
-                one.leverage,
-                one.condition,
-                one.scaled_condition,
-                100.0 * one.ridge_bias,
-            )
+            {
+                "book": book,
+                Column("removed", "%", "g"): 100.0 * one.removed,
+                Column("retained", "quotes", "d"): one.retained,
+                Column("H' positive definite", "% of draws", ".0f"): 100.0 * one.definite,
+                Column("paper's condition met", "% of draws", ".0f"): 100.0 * one.bound_holds,
+                Column("largest leverage", "share", ".3f"): one.leverage,
+                Column("condition of H'", "ratio", ".1e"): one.condition,
+                Column("condition, scaled", "ratio", ",.0f"): one.scaled_condition,
+                Column("ridge changes step by", "%", ".2g"): 100.0 * one.ridge_bias,
+            }
             for book, lefts in found.items()
             for one in lefts
             if one.removed in fractions
@@ -391,18 +356,17 @@ def removal_table(found: Mapping[str, Sequence[Left]], *, fractions: Sequence[fl
 
 def identifiability_table(found: Mapping[str, Sequence[Kept]]) -> Table:
     """Return one row per book and maturity."""
-    return Table(
+    return tabulated(
         "One maturity kept, all others struck out: the paper's step, its own measure, and what the quotes determine.",
-        (
-            Column("book"),
-            Column("kept"),
-            Column("paper's measure", "relative", ".0e"),
-            Column("one step's mean reversion", "1/year", ".3g"),
-            Column("its standard error", "of its value", ".2g"),
-            Column("forget reports"),
-        ),
         [
-            (book, one.kept, one.agreement, one.step, one.within, _first(one.refusal) or "an answer")
+            {
+                "book": book,
+                "kept": one.kept,
+                Column("paper's measure", "relative", ".0e"): one.agreement,
+                Column("one step's mean reversion", "1/year", ".3g"): one.step,
+                Column("its standard error", "of its value", ".2g"): one.within,
+                "forget reports": _first(one.refusal) or "an answer",
+            }
             for book, kept in found.items()
             for one in kept
         ],

@@ -28,7 +28,7 @@ from strikeout.paper.experiments.computing_back import (
     parameters_in,
     prices_back,
 )
-from strikeout.paper.experiments.report import Column, Finding, Progress, Scale, Section, Table
+from strikeout.paper.experiments.report import Column, Finding, Progress, Scale, Section, Table, tabulated
 from strikeout.paper.sets import quotes as paper_quotes
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearize import footprints_of
@@ -293,15 +293,17 @@ def attacks_table(found: Sequence[Attack]) -> Table:
 
 def known_table(known: Mapping[int, Sequence[float]]) -> Table:
     """Return a row per number of quotes that were erased together."""
-    return Table(
+    return tabulated(
         "Quotes erased together whose contracts are known, from the small set: error of the worst price, computed back "
         "from the five parameters of before. The noise of a price is 1e-3.",
-        (
-            Column("erased together", "quotes", "d"),
-            Column("median error", "currency", ".0e"),
-            Column("largest error", "currency", ".0e"),
-        ),
-        [(count, float(np.median(errors)), max(errors)) for count, errors in known.items()],
+        [
+            {
+                Column("erased together", "quotes", "d"): count,
+                Column("median error", "currency", ".0e"): float(np.median(errors)),
+                Column("largest error", "currency", ".0e"): max(errors),
+            }
+            for count, errors in known.items()
+        ],
     )
 
 

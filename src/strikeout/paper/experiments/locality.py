@@ -17,7 +17,17 @@ from strikeout.paper import cache as paper_method
 from strikeout.paper.cache import SHARD_DAYS, SIZES, Size
 from strikeout.paper.cache import fast as fast_operator
 from strikeout.paper.experiments.measuring import timed, timed_in_turn
-from strikeout.paper.experiments.report import Column, Finding, Picture, Progress, Scale, Section, Table, time_text
+from strikeout.paper.experiments.report import (
+    Column,
+    Finding,
+    Picture,
+    Progress,
+    Scale,
+    Section,
+    Table,
+    tabulated,
+    time_text,
+)
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations, Schema
@@ -268,15 +278,20 @@ def _ratio_at(placed: list[Position], first: int) -> float:
 
 
 def _positions_table(placed: list[Position]) -> Table:
-    columns = (
-        Column("set"),
-        Column("first touched shard", "", "d"),
-        Column("shards touched"),
-        Column("recompute over retrain", "times", ".2f"),
-        Column("the paper's ratio", "times", ".2f"),
+    return tabulated(
+        "One quote in ten forgotten from shards next to each other.",
+        [
+            {
+                "set": one.size,
+                Column("first touched shard", "", "d"): one.first + 1,
+                "shards touched": f"{one.touched} of {one.shards}",
+                Column("recompute over retrain", "times", ".2f"): one.ratio,
+                Column("the paper's ratio", "times", ".2f"): one.paper_ratio,
+            }
+            for one in placed
+        ],
+        is_shown=False,
     )
-    rows = [(one.size, one.first + 1, f"{one.touched} of {one.shards}", one.ratio, one.paper_ratio) for one in placed]
-    return Table("One quote in ten forgotten from shards next to each other.", columns, rows, is_shown=False)
 
 
 def _table(points: list[Point]) -> Table:

@@ -30,6 +30,7 @@ from strikeout.paper.experiments.report import (
     Section,
     Table,
     Value,
+    tabulated,
     time_text,
 )
 from strikeout.paper.sets import quotes as paper_quotes
@@ -134,18 +135,17 @@ def exactness_table(found: Sequence[Exactness]) -> Table:
 
 
 def _every_strike_out(found: Sequence[Exactness]) -> Table:
-    return Table(
+    return tabulated(
         "Every strike-out three ways.",
-        (
-            Column("cut by"),
-            Column("shards", "count", "d"),
-            Column("touched", "count", "d"),
-            Column("forgotten", "quotes", "d"),
-            Column("state and step of all three"),
-            Column("difference in doubles", "of the step", ".0e"),
-        ),
         [
-            (one.cut, one.shards, one.touched, one.forgotten, "same bits" if one.is_equal else "differ", one.in_doubles)
+            {
+                "cut by": one.cut,
+                Column("shards", "count", "d"): one.shards,
+                Column("touched", "count", "d"): one.touched,
+                Column("forgotten", "quotes", "d"): one.forgotten,
+                "state and step of all three": "same bits" if one.is_equal else "differ",
+                Column("difference in doubles", "of the step", ".0e"): one.in_doubles,
+            }
             for one in found
         ],
         is_shown=False,
@@ -216,38 +216,39 @@ def conditions_table(found: Sequence[Condition]) -> Table:
 
 def huber_table(found: Sequence[Pull]) -> Table:
     """Return a row an error."""
-    return Table(
+    return tabulated(
         "Move of the step when one wrong quote of 2,700 is struck out; lengths in standard errors (SE) with the "
         "other parameters known.",
-        (
-            Column("wrong by", "currency", "g"),
-            Column("squared loss", "SE", ",.2f"),
-            Column("Huber's loss", "SE", ",.2f"),
-            Column("bound for Huber's", "SE", ",.2f"),
-        ),
-        [(one.wrong_by, one.squared, one.huber, one.bound) for one in found],
+        [
+            {
+                Column("wrong by", "currency", "g"): one.wrong_by,
+                Column("squared loss", "SE", ",.2f"): one.squared,
+                Column("Huber's loss", "SE", ",.2f"): one.huber,
+                Column("bound for Huber's", "SE", ",.2f"): one.bound,
+            }
+            for one in found
+        ],
     )
 
 
 def remainders_table(found: Sequence[Remainder]) -> Table:
     """Return one row per size of the remainder."""
-    return Table(
+    return tabulated(
         "The paper's step on small remainders of the small set (noise 0.001): medians of the RMSE on the retained "
         "quotes. "
         "Its first mechanism, an invalid linearization, is the distance from the linear prediction to the step; its "
         "second, rounding under an ill-conditioned H', is the RMSE between floating point and integers.",
-        (
-            Column("retained", "quotes", "d"),
-            Column("condition of H'", "", ".0e"),
-            Column("refit", "currency", ".1e"),
-            Column("linear prediction", "currency", ".1e"),
-            Column("step", "currency", ".1e"),
-            Column("step, worst", "currency", ".1e"),
-            Column("rounding", "currency", ".0e"),
-            Column("out of the model", "%", ".0f"),
-        ),
         [
-            (one.quotes, one.condition, one.refit, one.linear, one.step, one.worst, one.rounding, 100.0 * one.outside)
+            {
+                Column("retained", "quotes", "d"): one.quotes,
+                Column("condition of H'", "", ".0e"): one.condition,
+                Column("refit", "currency", ".1e"): one.refit,
+                Column("linear prediction", "currency", ".1e"): one.linear,
+                Column("step", "currency", ".1e"): one.step,
+                Column("step, worst", "currency", ".1e"): one.worst,
+                Column("rounding", "currency", ".0e"): one.rounding,
+                Column("out of the model", "%", ".0f"): 100.0 * one.outside,
+            }
             for one in found
         ],
     )
@@ -269,60 +270,39 @@ def _small(found: Sequence[Remainder]) -> str:
 
 def complexity_table(found: Sequence[Growth]) -> Table:
     """Return a row a growth."""
-    return Table(
+    return tabulated(
         "Fitted exponents with 95 % intervals, and the times at both ends.",
-        (
-            Column("what"),
-            Column("against"),
-            Column("the proposition", "exponent", "g"),
-            Column("measured", "exponent", ".2f"),
-            Column("from", "95 %", ".2f"),
-            Column("to", "95 %", ".2f"),
-            Column("smallest size", "count", ",.0f"),
-            Column("its time", "s"),
-            Column("largest size", "count", ",.0f"),
-            Column("its time, largest", "s"),
-        ),
         [
-            (
-                one.what,
-                one.against,
-                one.expected,
-                one.slope.value,
-                one.slope.low,
-                one.slope.high,
-                float(one.sizes[0]),
-                float(one.seconds[0]),
-                float(one.sizes[-1]),
-                float(one.seconds[-1]),
-            )
+            {
+                "what": one.what,
+                "against": one.against,
+                Column("the proposition", "exponent", "g"): one.expected,
+                Column("measured", "exponent", ".2f"): one.slope.value,
+                Column("from", "95 %", ".2f"): one.slope.low,
+                Column("to", "95 %", ".2f"): one.slope.high,
+                Column("smallest size", "count", ",.0f"): float(one.sizes[0]),
+                Column("its time", "s"): float(one.seconds[0]),
+                Column("largest size", "count", ",.0f"): float(one.sizes[-1]),
+                Column("its time, largest", "s"): float(one.seconds[-1]),
+            }
             for one in found
         ],
     )
 
 
 def _every_bound(found: Sequence[Condition]) -> Table:
-    return Table(
+    return tabulated(
         "Every bound at every number of forgotten quotes.",
-        (
-            Column("bound"),
-            Column("parameters"),
-            Column("forgotten", "quotes", "d"),
-            Column("condition holds", "share"),
-            Column("respected", "share"),
-            Column("tightness", "ratio"),
-            Column("largest leverage", "share"),
-        ),
         [
-            (
-                one.bound,
-                "scaled" if one.scaled else "plain",
-                one.forgotten,
-                one.holds,
-                one.respected,
-                one.tightness if isfinite(one.tightness) else None,
-                one.leverage,
-            )
+            {
+                "bound": one.bound,
+                "parameters": "scaled" if one.scaled else "plain",
+                Column("forgotten", "quotes", "d"): one.forgotten,
+                Column("condition holds", "share"): one.holds,
+                Column("respected", "share"): one.respected,
+                Column("tightness", "ratio"): one.tightness if isfinite(one.tightness) else None,
+                Column("largest leverage", "share"): one.leverage,
+            }
             for one in found
         ],
         is_shown=False,
@@ -330,11 +310,15 @@ def _every_bound(found: Sequence[Condition]) -> Table:
 
 
 def _every_time(found: Sequence[Growth]) -> Table:
-    return Table(
+    return tabulated(
         "Every time.",
-        (Column("what"), Column("against"), Column("size", "count", "g"), Column("time", "s")),
         [
-            (one.what, one.against, float(size), float(seconds))
+            {
+                "what": one.what,
+                "against": one.against,
+                Column("size", "count", "g"): float(size),
+                Column("time", "s"): float(seconds),
+            }
             for one in found
             for size, seconds in zip(one.sizes, one.seconds, strict=True)
         ],

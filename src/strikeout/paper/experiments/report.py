@@ -100,6 +100,12 @@ class Table:
         return [row[place] for row in self.rows]
 
 
+def tabulated(caption: str, records: Sequence[Mapping[Column | str, Value]], *, is_shown: bool = True) -> Table:
+    """Return a table of records, whose keys are the columns; a key that is a text is a column of words."""
+    columns = tuple(Column(key) if isinstance(key, str) else key for key in records[0])
+    return Table(caption, columns, [tuple(record.values()) for record in records], is_shown)
+
+
 @dataclass(frozen=True)
 class Picture:
     """What to draw, when it is wanted, and what to write below it."""

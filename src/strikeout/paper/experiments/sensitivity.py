@@ -13,7 +13,7 @@ from strikeout.assurance.influence import influence
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.models.heston import Heston
-from strikeout.paper.experiments.report import Column, Finding, Picture, Progress, Scale, Section, Table
+from strikeout.paper.experiments.report import Column, Finding, Picture, Progress, Scale, Section, Table, tabulated
 from strikeout.paper.sets import quotes as paper_quotes
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.shards import shard
@@ -71,29 +71,19 @@ def run(scale: Scale, progress: Progress) -> Finding:
 
 def table(found: Sequence[ShardInfluence]) -> Table:
     """Return one row per shard, the most influential of each cut first."""
-    return Table(
+    return tabulated(
         "Moves are of the worst parameter, in standard errors (SE) of the whole calibration.",
-        (
-            Column("cut"),
-            Column("left out"),
-            Column("quotes", "count", "d"),
-            Column("moves most"),
-            Column("downdate", "SE", ".3f"),
-            Column("refit", "SE", ".3f"),
-            Column("largest price change", "cents", ".4f"),
-            Column("RMSE change", "cents", "+.4f"),
-        ),
         [
-            (
-                one.cut,
-                one.shard,
-                one.quotes,
-                one.parameter.replace("_", " "),
-                one.one_step,
-                one.refit if np.isfinite(one.refit) else "not determined",
-                100.0 * one.price_change,
-                100.0 * one.rmse_change,
-            )
+            {
+                "cut": one.cut,
+                "left out": one.shard,
+                Column("quotes", "count", "d"): one.quotes,
+                "moves most": one.parameter.replace("_", " "),
+                Column("downdate", "SE", ".3f"): one.one_step,
+                Column("refit", "SE", ".3f"): one.refit if np.isfinite(one.refit) else "not determined",
+                Column("largest price change", "cents", ".4f"): 100.0 * one.price_change,
+                Column("RMSE change", "cents", "+.4f"): 100.0 * one.rmse_change,
+            }
             for one in _ranked(found)
         ],
     )

@@ -22,7 +22,17 @@ from strikeout.paper.cache import SHARD_DAYS, SHORT, Cache, Size, fast
 from strikeout.paper.cache import fast as paper_fast
 from strikeout.paper.experiments.complexity import numpy_restep
 from strikeout.paper.experiments.measuring import Times, timed
-from strikeout.paper.experiments.report import Column, Finding, Picture, Progress, Scale, Section, Table, time_text
+from strikeout.paper.experiments.report import (
+    Column,
+    Finding,
+    Picture,
+    Progress,
+    Scale,
+    Section,
+    Table,
+    tabulated,
+    time_text,
+)
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.shards import shard, shard_states
@@ -273,31 +283,23 @@ def jumps(seed: int, *, draws: int) -> list[Jumps]:
 
 def jumps_table(found: list[Jumps]) -> Table:
     """Return one row per path, reference and fraction."""
-    rows = [
-        (
-            one.seed,
-            one.reference,
-            f"{fraction:.0%}",
-            float(np.median(errors)),
-            float(errors.max()),
-            JUMP,
-            int(np.count_nonzero(errors > JUMP)),
-            len(errors),
-        )
-        for one in found
-        for fraction, errors in zip(FRACTIONS, one.errors, strict=True)
-    ]
-    columns = (
-        Column("path", "seed", "d"),
-        Column("reference"),
-        Column("forgotten"),
-        Column("median error", "relative", ".0e"),
-        Column("largest", "relative", ".0e"),
-        Column("a jump is above", "relative", ".0e"),
-        Column("jumps", "forget sets", "d"),
-        Column("of", "forget sets", "d"),
+    return tabulated(
+        "The jump of the paper's Figure 5 (b), looked for.",
+        [
+            {
+                Column("path", "seed", "d"): one.seed,
+                "reference": one.reference,
+                "forgotten": f"{fraction:.0%}",
+                Column("median error", "relative", ".0e"): float(np.median(errors)),
+                Column("largest", "relative", ".0e"): float(errors.max()),
+                Column("a jump is above", "relative", ".0e"): JUMP,
+                Column("jumps", "forget sets", "d"): int(np.count_nonzero(errors > JUMP)),
+                Column("of", "forget sets", "d"): len(errors),
+            }
+            for one in found
+            for fraction, errors in zip(FRACTIONS, one.errors, strict=True)
+        ],
     )
-    return Table("The jump of the paper's Figure 5 (b), looked for.", columns, rows)
 
 
 def _jump_conclusion(found: list[Jumps]) -> str:
@@ -393,39 +395,29 @@ def times_table(points: list[Point], seed: int) -> Table:
 
 def accuracy_table(points: list[Point]) -> Table:
     """Return the RMSE of the retained quotes and the distance of fast from retrain."""
-    rows = [
-        (
-            f"{point.fraction:.0%}",
-            point.seed,
-            TABLE_2[round(point.fraction, 2)].rmse,
-            point.rmse["paper fast"],
-            point.rmse["paper retrain"],
-            point.rmse["fast"],
-            point.rmse["recalibration"],
-            point.deviation["paper, early"],
-            point.deviation["ours"],
-            "yes" if point.is_equal else "no",
-        )
-        for point in points
-    ]
-    columns = (
-        Column("forgotten"),
-        Column("path", "seed", "d"),
-        Column("printed", "currency", ".5f"),
-        Column("its fast", "currency", ".5f"),
-        Column("its retrain", "currency", ".5f"),
-        Column("our fast", "currency", ".5f"),
-        Column("our refit", "currency", ".5f"),
-        Column("its error", "relative", ".0e"),
-        Column("our error", "relative", ".0e"),
-        Column("bits equal"),
-    )
     caption = (
         "RMSE of the retained quotes after forgetting (spot 100, noise 0.0005), and |fast - retrain| / |retrain| of "
         "all five parameters, its own from a reference two steps into the search. Bits equal: retrain, recompute and "
         "fast of ours."
     )
-    return Table(caption, columns, rows)
+    return tabulated(
+        caption,
+        [
+            {
+                "forgotten": f"{point.fraction:.0%}",
+                Column("path", "seed", "d"): point.seed,
+                Column("printed", "currency", ".5f"): TABLE_2[round(point.fraction, 2)].rmse,
+                Column("its fast", "currency", ".5f"): point.rmse["paper fast"],
+                Column("its retrain", "currency", ".5f"): point.rmse["paper retrain"],
+                Column("our fast", "currency", ".5f"): point.rmse["fast"],
+                Column("our refit", "currency", ".5f"): point.rmse["recalibration"],
+                Column("its error", "relative", ".0e"): point.deviation["paper, early"],
+                Column("our error", "relative", ".0e"): point.deviation["ours"],
+                "bits equal": "yes" if point.is_equal else "no",
+            }
+            for point in points
+        ],
+    )
 
 
 def speed_ups_table(points: list[Point], seed: int) -> Table:
