@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
 from math import isfinite
-from typing import Any, Literal, NamedTuple, get_args
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from strikeout.errors import UsageError
 from strikeout.text import printable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 TextFormat = Literal["text", "csv", "latex", "markdown"]
 MOST_LISTED = 20  # of a long fact, such as the issues of a rejected file
