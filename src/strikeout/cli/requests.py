@@ -104,13 +104,13 @@ def reject(book: str, number: int, reason: Reason | None, who: str | None, outpu
 @number_argument
 @reason_options
 @json_option
-def withdraw(book: str, number: int, reason: Reason | None, who: str | None, as_json: bool) -> int:
+def withdraw(book: str, number: int, reason: Reason | None, who: str | None, output: Output) -> int:
     """Withdraw request NUMBER of BOOK, which you made, also if it was approved but not done.
 
     Refused with 3 if the request is another person's, or no longer waits.
     """
     with open_book(book, who=who) as held:
-        return _show(held.withdraw(number, reason=reason), as_json=as_json)
+        return _show(held.withdraw(number, reason=reason), output)
 
 
 def _wording(asked: Request) -> str:
