@@ -12,6 +12,7 @@ import pytest
 from strikeout.errors import BookError, BusyError, DamagedBookError, NewerBookError, NotABookError
 from strikeout.store import bookfile
 from strikeout.store.sqlite import SqliteStore
+from strikeout.store.sqlite_layout import HEADER
 from strikeout.store.store import Counts
 from tests.raising import raises
 from tests.store.books import bits, quotes
@@ -133,7 +134,7 @@ def test_a_newer_version_that_is_only_in_the_log_is_refused_too(written, tmp_pat
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.7, 0.999])
 def test_a_book_cut_short_is_refused_and_left_alone(written, share):
     whole = written.read_bytes()
-    cut = whole[: max(bookfile.HEADER, int(len(whole) * share))]
+    cut = whole[: max(HEADER, int(len(whole) * share))]
     written.write_bytes(cut)
     with pytest.raises(DamagedBookError, match=f"{len(cut):,} bytes"):
         SqliteStore.open(written)

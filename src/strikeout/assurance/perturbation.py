@@ -10,10 +10,9 @@ import numpy as np
 from strikeout.assurance.bounds import Bound, stability
 from strikeout.errors import UsageError
 from strikeout.kernels.arrays import Integers, Mask
+from strikeout.kernels.exact import LARGEST
 from strikeout.statistics.footprints import Footprints
 from strikeout.text import Argument
-
-LARGEST = 2.0**62  # of an integer in a row, as the kernels sum it
 
 
 @dataclass(frozen=True, eq=False)

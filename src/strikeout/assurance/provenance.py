@@ -88,6 +88,3 @@ def reading_line(reading: Mapping[str, Any]) -> str:
         return "a book, whose log lists the imports"
     settings = ", ".join(f"{name} {value}" for name, value in reading["settings"].items())
     return f"{reading['layout']}; {settings or 'default settings'}"
-
-
-# Models whose prices are correctly rounded operations in a fixed order where the kernel is compiled.

@@ -32,7 +32,7 @@ from strikeout.book.results import Imported
 from strikeout.book.select import hide_contracts, is_encrypted
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels.arrays import Mask
-from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.contracts import COLUMNS, Contracts
 from strikeout.quotes.forwards import is_derived, refitted, underived
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
@@ -42,7 +42,6 @@ from strikeout.store.store import Reading
 if TYPE_CHECKING:
     from strikeout.quotes.spill import SliceSpill
 
-COLUMNS = ("forward", "strike", "expiry", "discount", "is_call")
 Commit = Callable[[str, bytes], str]
 Row = tuple[bytes, bytes, bytes | None]  # id, contract and price, date
 Guard = tuple[str, bytes]  # a kind of commitment, and the content it is to

@@ -17,6 +17,7 @@ from strikeout.calibration.from_moments import interpolation_error
 from strikeout.calibration.panels import AUTO, chosen_panel
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, StrikeoutError, UsageError
+from strikeout.forgetting.evidence import Unsupported, unsupported
 from strikeout.models.expiries import label
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
@@ -360,10 +361,10 @@ def preferred_source(model: Model, settings: Settings, held: Quotes, *, entry: i
 
 
 def _unsupported(model: Model, settings: Settings, held: Quotes) -> SourceReason | None:
-    if chosen_panel(held, model, settings) is not None:
-        return SourceReason.PANEL
-    if settings.loss != "squared" or settings.residual != "price":
-        return SourceReason.OBJECTIVE
+    """Return why moments cannot be the source: a book from moments forgets by ``resolve``, so it must support that."""
+    reason = unsupported("resolve", settings, is_panel=chosen_panel(held, model, settings) is not None)
+    if reason is not None:
+        return SourceReason.PANEL if reason is Unsupported.PANEL else SourceReason.OBJECTIVE
     if settings.select != "all":
         return SourceReason.SELECTION
     if len(held) < FEWEST:

@@ -242,8 +242,3 @@ def _watch(best: SearchEnd[Posed] | None, box: Box, number: int, progress: Progr
         return Termination.ABANDONED if behind else None
 
     return watch
-
-
-# Runs from canonical starts inside bounds take 6 to 60 evaluations.
-# Curves with flat valleys, of one expiry each: cheap evaluations, of which some take many.
-# An author's start may be anywhere, and nothing holds a step back: NIST's hardest takes 1,040 evaluations.

@@ -9,8 +9,8 @@
     recalibrate   plain, panel            plain, panel             plain, panel       no: NO_QUOTES
     paper         plain; panel: PAPER     no: ROBUST_LOSS          no: FELLER         no: NO_QUOTES
 
-``unsupported`` is this table, for calibrations in memory and for books. A panel whose path has a prior is recalibrated
-(PRIOR). Reasons that depend on the quotes to strike out
+``unsupported`` is this table, for calibrations in memory and for books, which also choose moments by it
+(``book.spec``). A panel whose path has a prior is recalibrated (PRIOR). Reasons that depend on the quotes to strike out
 are checked with the request. In a book a downdate also needs stored footprints without noise (NO_FOOTPRINTS, NOISE).
 """
 
@@ -110,9 +110,10 @@ def unsupported(operator: str, settings: Settings, *, is_panel: bool, has_quotes
     if not has_quotes:
         return None if operator == "resolve" else Unsupported.NO_QUOTES
     if operator == "resolve":
-        if settings.loss != "squared" or settings.residual != "price":
-            return Unsupported.NOT_SQUARED_PRICES
-        return Unsupported.PANEL if is_panel else None
+        if is_panel:
+            return Unsupported.PANEL
+        is_supported = settings.loss == "squared" and settings.residual == "price"
+        return None if is_supported else Unsupported.NOT_SQUARED_PRICES
     if operator not in STEPS:
         return None
     if operator == "paper" and is_panel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,14 +16,6 @@ from strikeout.kernels.arrays import Integers, Mask
 from strikeout.quotes.names import NameIndex, Names
 from strikeout.statistics.normal_equations import NormalEquations, Schema
 from strikeout.text import many
-
-if TYPE_CHECKING:
-    pass
-
-
-# Residuals are rounded to 2^-41 of the currency, 4.5e-13: finer than any pricing kernel is accurate. Below 2^62 on that
-# grid allows residuals up to 2^21, about two million. A model of other units states its own ``grid``.
-# Within +-400 every sum in 192 bits, but zero, is a normal double when read out, so it is rounded once.
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,7 +19,6 @@ from strikeout.errors import BookError, BusyError, DamagedBookError, NewerBookEr
 from strikeout.store import holding
 
 APPLICATION = int.from_bytes(b"STRK", "big")  # marks the file as a book: bytes 68 to 71
-HEADER = 100  # bytes; https://www.sqlite.org/fileformat.html, section 1.3
 _DISK = {
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_READONLY,

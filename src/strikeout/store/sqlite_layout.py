@@ -17,7 +17,7 @@ import numpy as np
 from strikeout.kernels.arrays import Integers
 
 MAGIC = b"SQLite format 3\0"
-HEADER = 100  # bytes of the file before the first page's own header
+HEADER = 100  # bytes before the header of the first page; https://www.sqlite.org/fileformat.html, section 1.3
 INTERIOR_INDEX, INTERIOR_TABLE, LEAF_INDEX, LEAF_TABLE = 2, 5, 10, 13
 KINDS = (INTERIOR_INDEX, INTERIOR_TABLE, LEAF_INDEX, LEAF_TABLE)
 INTEGER_SIZES = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)  # bytes of a value by its serial type
