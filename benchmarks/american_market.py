@@ -84,11 +84,12 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     """Parameter errors of the round trip, and jumps and fit errors of real chains."""
     rows = []
     for name, truth in list(TRUTHS.items())[: 1 if is_quick else None]:
-        rows += _round_trip(name, dict(zip(NAMES, truth, strict=True)), (40, 60, 30) if is_quick else (100, 200, 100))
+        given, grid = dict(zip(NAMES, truth, strict=True)), (40, 60, 30) if is_quick else (100, 200, 100)
+        rows += [*_round_trip(name, given, grid), _flat_premiums(name, given, grid)]
     if not is_quick:
         for name in CHAINS:
             rows += _chain(name)
-        rows += _against_spx("SPY 2026-08-07")
+        rows += [*_against_spx("SPY 2026-08-07"), *_by_strike("SPY 2026-08-07"), *_by_expiry("SPY 2026-08-07")]
     return Result("american-market", is_quick, tuple(rows), {"dividends": "as the forwards of each chain imply"})
 
 
@@ -141,6 +142,24 @@ def _value(
     option = ql.VanillaOption(ql.PlainVanillaPayoff(ql.Option.Call if call else ql.Option.Put, strike), exercise)
     option.setPricingEngine(ql.FdHestonVanillaEngine(ql.HestonModel(process), *grid))
     return float(option.NPV())
+
+
+def _flat_premiums(name: str, truth: dict[str, float], grid: tuple[int, int, int]) -> Row:
+    """The premium of a put at the forward by its own volatility, over that of the Heston model."""
+    found = []
+    for days in (365, 861):
+        T = days / 365
+        F, D = SPOT * np.exp((RATE - DIVIDEND) * T), np.exp(-RATE * T)
+        K = np.array([round(F)], float)
+        contracts = so.Contracts(forward=F, strike=K, expiry=T, discount=D, is_call=False)
+        exact = float(so.Heston().price(truth, contracts)[0])
+        extra = _value(truth, K[0], days, False, grid, early=True) - _value(truth, K[0], days, False, grid, early=False)
+        sigma = so.american.implied_volatility(
+            price=exact + extra, spot=SPOT, strike=K, expiry=T, rate=RATE, dividend_yield=DIVIDEND, is_call=False
+        )
+        flat = exact + extra - black.price(contracts.forward, K, contracts.expiry, sigma, contracts.discount, [False])
+        found.append(f"{T:.2f} years {float(flat[0]) / extra:.2f}")
+    return Row(f"Heston, {name}", "premium at the quote's volatility over Heston's", note=", ".join(found))
 
 
 def _chain(name: str) -> list[Row]:
@@ -236,6 +255,61 @@ def _against_spx(name: str) -> list[Row]:
         ]
         note = "yield less that of SPX: " + ", ".join(f"{T:.2f} years {d:+.2f} %" for T, d in apart)
         rows.append(Row(f"{name} against SPX {TWIN[1]}", way, note=note))
+    return rows
+
+
+def _by_strike(name: str) -> list[Row]:
+    """The forward that the pair of each strike implies at the longest expiry, converted with the yield of SPX."""
+    if not (DATA / TWIN[0]).exists() or not (DATA / CHAINS[name].file).exists():
+        return []
+    quotes = _read(CHAINS[name], exercise="american").quotes
+    last = quotes[quotes.contracts.expiry == quotes.contracts.expiry.max()]
+    c, mid, spot, twin = last.contracts, last.labels["american_mid"], float(last.labels["spot"][0]), _twin()
+    T, D = float(c.expiry[0]), float(c.discount[0])
+    yields = float(twin.borrow[np.argmin(np.abs(twin.years - T))])
+    forward, rate = spot * np.exp(-yields * T) / D, -np.log(D) / T
+    sigma = so.american.implied_volatility(
+        price=mid, spot=spot, strike=c.strike, expiry=T, rate=rate, dividend_yield=yields, is_call=c.is_call
+    )
+    price = black.price(np.full(len(c), forward), c.strike, c.expiry, sigma, c.discount, c.is_call)
+    found = []
+    for K in range(500, 901, 50):
+        call, put = (np.flatnonzero((c.strike == K) & (c.is_call == side)) for side in (True, False))
+        if call.size and put.size:
+            implied = K + (price[call[0]] - price[put[0]]) / D
+            found.append(f"{K}: {implied:.1f} (premium {mid[put[0]] - price[put[0]]:.1f})")
+    note = f"by the yield of SPX {forward:.1f}; by the pair of a strike (premium of its put) " + ", ".join(found)
+    return [Row(f"{name}, forward at {T:.2f} years", "converted, yield", note=note)]
+
+
+def _by_expiry(name: str) -> list[Row]:
+    """Fit errors by time to expiry before and after, on the quotes that are out of the money both times."""
+    if not (DATA / CHAINS[name].file).exists():
+        return []
+    shortest, far = FITTED
+    parts = []
+    for exercise in ("european", "american"):
+        quotes = _read(CHAINS[name], exercise=exercise).quotes
+        c = quotes.contracts
+        near = (c.expiry >= shortest) & (np.abs(c.strike / c.forward - 1.0) <= far)
+        parts.append(quotes[near & (c.is_call == (c.strike >= c.forward))])
+    both, rows = np.intersect1d(parts[0].ids, parts[1].ids), []
+    for way, part in zip(("read as European", "converted, yield"), parts, strict=True):
+        quotes = part.only(both)
+        fit = so.calibrate(quotes, so.Heston(), residual="implied_vol", weights="none")
+        c = quotes.contracts
+        market, model = (
+            black.implied_volatility(price, c.forward, c.strike, c.expiry, c.discount, c.is_call)
+            for price in (quotes.observed, so.Heston().price(fit.parameters, c))
+        )
+        off = np.square(100.0 * (market - model))
+        found = [
+            f"{low:g} to {high:g} years {np.sqrt(np.nanmean(off[(c.expiry >= low) & (c.expiry < high)])):.2f}"
+            for low, high in ((0.0, 0.5), (0.5, 1.0), (1.0, 1.5), (1.5, 3.0))
+        ]
+        rows.append(
+            Row(f"{name}, the same {len(both):,} quotes", way, note="Heston RMSE in points: " + ", ".join(found))
+        )
     return rows
 
 
