@@ -34,7 +34,9 @@ ENDINGS = (".png", ".svg", ".pdf", ".html", ".json")
 def check_ending(path: str | PathLike[str]) -> None:
     """Raise UsageError if the ending is not one of .png, .svg, .pdf, .html, .json."""
     if Path(path).suffix.lower() not in ENDINGS:
-        raise UsageError(f"{Path(path).name}: a picture ends in {', '.join(ENDINGS)}. Give the file one of them.")
+        raise UsageError(
+            f"{Path(path).name}: a picture ends in {', '.join(ENDINGS)}. Give the file one of them.", endings=ENDINGS
+        )
 
 
 def first_kind(calibration: Calibration) -> Picture:
@@ -113,7 +115,7 @@ def _kind(calibration: Calibration, kind: Picture | None, by: str | None) -> Pic
     """Return the picture to draw, or raise UsageError if there is none."""
     meant = kind or first_kind(calibration)
     if meant not in PICTURES:
-        raise UsageError(f"kind={kind!r} is not a picture. Use one of {', '.join(PICTURES)}.")
+        raise UsageError(f"kind={kind!r} is not a picture. Use one of {', '.join(PICTURES)}.", picture=kind)
     if meant == "path" and not is_panel(calibration):
         raise UsageError(
             "kind='path' is the path of a panel's latent parameter. Calibrate with ",
@@ -121,5 +123,7 @@ def _kind(calibration: Calibration, kind: Picture | None, by: str | None) -> Pic
             " first.",
         )
     if by is not None and meant != "influence":
-        raise UsageError(f"by={by!r} goes with kind='influence'; the {meant} have no label across. Leave it out.")
+        raise UsageError(
+            f"by={by!r} goes with kind='influence'; the {meant} have no label across. Leave it out.", by=by
+        )
     return meant

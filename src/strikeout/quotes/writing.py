@@ -28,7 +28,7 @@ def replace_file(path: str | os.PathLike[str], write: Callable[[Path], object]) 
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as error:
         raise UsageError(
-            f"{target}: cannot be written ({error.strerror}). Check the folder.", path=str(target)
+            f"{target}: cannot be written ({error.strerror}). Check the folder.", path=str(target), errno=error.errno
         ) from error
     part = Path(name)
     try:
@@ -41,7 +41,9 @@ def replace_file(path: str | os.PathLike[str], write: Callable[[Path], object]) 
         part.chmod(0o666 & ~umask)  # a temporary file is private; the result is an ordinary one
         part.replace(target)
     except OSError as error:
-        raise UsageError(f"{target}: cannot be written ({error.strerror}).", path=str(target)) from error
+        raise UsageError(
+            f"{target}: cannot be written ({error.strerror}).", path=str(target), errno=error.errno
+        ) from error
     finally:
         part.unlink(missing_ok=True)
     return target
@@ -62,7 +64,9 @@ def write_quotes(quotes: Quotes, path: str | PathLike[str]) -> Path:
     target = Path(path)
     ending = target.suffix.lower()
     if ending not in (".csv", ".parquet"):
-        raise UsageError(f"{target.name}: the ending is neither .csv nor .parquet. Give the file one of them.")
+        raise UsageError(
+            f"{target.name}: the ending is neither .csv nor .parquet. Give the file one of them.", ending=ending
+        )
     frame = frame_of(quotes)
     return replace_file(target, guarded(frame).write_csv if ending == ".csv" else frame.write_parquet)
 
@@ -96,11 +100,14 @@ def _column_of(label: str, *, is_number: bool, is_text: bool) -> str:
         return name
     if role is None or role in CARRIED or name != role:
         raise UsageError(
-            f"The label {label!r} would be read back as {role or 'a nameless column'}. Rename it.", label=label
+            f"The label {label!r} would be read back as {role or 'a nameless column'}. Rename it.",
+            label=label,
+            role=role,
         )
     if not (is_number if role in NUMBERS else is_text):
+        needed = "numbers" if role in NUMBERS else "text"
         raise UsageError(
-            f"The label {label!r} must hold {'numbers' if role in NUMBERS else 'text'}: files keep {role} as that."
+            f"The label {label!r} must hold {needed}: files keep {role} as that.", label=label, needed=needed
         )
     return name
 

@@ -53,9 +53,9 @@ def write_sample(path: str | PathLike[str], kind: str = "page") -> Path:
         UsageError: another kind or ending, or the file cannot be written.
     """
     if kind not in KINDS:
-        raise UsageError(f"A sample is one of {', '.join(KINDS)}; {kind!r} was asked for.")
+        raise UsageError(f"A sample is one of {', '.join(KINDS)}; {kind!r} was asked for.", sample=kind)
     if Path(path).suffix.lower() != ".csv":
-        raise UsageError(f"{path}: a sample is a .csv. Give it that ending.")
+        raise UsageError(f"{path}: a sample is a .csv. Give it that ending.", path=str(path))
     lines = list(_page() if kind == "page" else _feeds())
     return replace_file(path, lambda part: part.write_text("\n".join(lines) + "\n", encoding="utf-8"))
 
