@@ -2,6 +2,7 @@
 // therefore bit for bit, without the interpreter in between.
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
@@ -290,6 +291,99 @@ static void inverses(nb::handle A_, int p, nb::handle out_) {
     for (size_t g = 0; g < count; g++) invert(A.data() + g * size, p, space.data(), out.data() + g * size);
 }
 
+// Blocks of q x q numbers, shared parameters first, then one latent parameter: ArrowBlocks of kernels/arrow.py.
+struct Arrow {
+    const double *B, *held;
+    size_t count, q;
+
+    const double* block(size_t g) const { return B + g * q * q; }
+    double pivot(size_t g) const { return block(g)[q * q - 1]; }
+    double over(size_t g) const { return pivot(g) > 0.0 && held[g] == 0.0 ? 1.0 / pivot(g) : 0.0; }
+    double side(size_t g, size_t i) const { return block(g)[i * q + q - 1]; }
+
+    bool is_determined() const {
+        for (size_t g = 0; g < count; g++)
+            if (held[g] == 0.0 && !(pivot(g) > 0.0)) return false;
+        return true;
+    }
+    // The sum of the Schur complements; the upper half of each counts.
+    void reduce(double* out) const {
+        const size_t k = q - 1;
+        std::fill(out, out + k * k, 0.0);
+        for (size_t g = 0; g < count; g++) {
+            const double by = held[g] == 0.0 && pivot(g) > 0.0 ? pivot(g) : INFINITY;
+            for (size_t i = 0; i < k; i++) {
+                const double along = side(g, i) / by;
+                for (size_t j = i; j < k; j++) out[i * k + j] += block(g)[i * q + j] - along * block(g)[k * q + j];
+            }
+        }
+        for (size_t i = 0; i < k; i++)
+            for (size_t j = 0; j < i; j++) out[i * k + j] = out[j * k + i];
+    }
+};
+
+static double share(double apart, double error) {
+    const double found = std::fabs(apart) / error;
+    return apart == 0.0 ? 0.0 : std::isnan(found) ? INFINITY : found;
+}
+
+// By how many standard errors a step misses the optimum to second order: missed_twin of kernels/arrow.py.
+static nb::tuple arrow_missed(nb::handle H_, nb::handle S_, nb::handle T_, nb::handle d_, nb::handle held_, double noise,
+                              int q_, nb::handle there_) {
+    const Column<double> H(H_), S(S_), T(T_), d(d_), held(held_);
+    const size_t count = count_of(H, q_), q = static_cast<size_t>(q_), k = q - 1, size = q * q;
+    if (q < 2 || S.size() != H.size() || T.size() != H.size() * q || d.size() != count * q || held.size() != count)
+        throw std::invalid_argument("every group needs q q curvatures, q q and q q q sums and q steps");
+    const Result there(there_, k * k);
+    std::vector<double> around(H.size()), after(size), turned(size), end(H.size()), m(d.size());
+    std::vector<double> whole(k * k), right(k, 0.0), x(k), scale(k), L(k * k), C(k * k), space(2 * k * k + k), p(k);
+    for (size_t g = 0; g < count; g++) {
+        const double *t = T.data() + g * size * q, *step = d.data() + g * q, *h = H.data() + g * size;
+        for (size_t n = 0; n < size; n++) {
+            double along = 0.0, across = 0.0;
+            for (size_t a = 0; a < q; a++) along += t[a * size + n] * step[a];
+            for (size_t a = 0; a < q; a++) across += t[n * q + a] * step[a];
+            after[n] = S[g * size + n] - along, turned[n] = across;
+            around[g * size + n] = h[n] - after[n];
+        }
+        for (size_t i = 0; i < q; i++) {
+            double first = 0.0, second = 0.0;
+            for (size_t j = 0; j < q; j++) first += after[i * q + j] * step[j], second += turned[i * q + j] * step[j];
+            for (size_t j = 0; j < q; j++) end[g * size + i * q + j] = h[i * q + j] + turned[i * q + j] + turned[j * q + i];
+            m[g * q + i] = first - 0.5 * second;
+        }
+    }
+    const Arrow curve = {around.data(), held.data(), count, q}, now = {H.data(), held.data(), count, q};
+    curve.reduce(whole.data());
+    bool is_solved = curve.is_determined();
+    for (double number : whole) is_solved = is_solved && std::isfinite(number);
+    for (size_t i = 0; i < k; i++) is_solved = is_solved && whole[i * k + i] > 0.0;
+    for (size_t g = 0; g < count; g++) {
+        const double latent = m[g * q + k] * curve.over(g);
+        for (size_t i = 0; i < k; i++) right[i] += m[g * q + i] - curve.side(g, i) * latent;
+    }
+    cholesky::factor([&](int i, int j) { return whole[i * k + j]; }, static_cast<int>(k), 0.0, scale.data(), L.data());
+    cholesky::solve([&](int i) { return right[i]; }, static_cast<int>(k), scale.data(), L.data(), x.data());
+    now.reduce(whole.data());
+    invert(whole.data(), static_cast<int>(k), space.data(), C.data());
+    double worst = is_solved ? 0.0 : INFINITY;
+    for (size_t i = 0; i < k; i++) worst = std::max(worst, share(x[i], noise * std::sqrt(C[i * k + i])));
+    for (size_t g = 0; g < count; g++) {
+        if (held[g] != 0.0) continue;
+        double along = 0.0, spread = 0.0;
+        for (size_t i = 0; i < k; i++) along += curve.side(g, i) * x[i];
+        for (size_t j = 0; j < k; j++) {
+            p[j] = 0.0;
+            for (size_t i = 0; i < k; i++) p[j] += now.side(g, i) * now.over(g) * C[i * k + j];
+        }
+        for (size_t j = 0; j < k; j++) spread += p[j] * (now.side(g, j) * now.over(g));
+        worst = std::max(worst, share((m[g * q + k] - along) * curve.over(g), noise * std::sqrt(now.over(g) + spread)));
+    }
+    const Arrow last = {end.data(), held.data(), count, q};
+    last.reduce(there.data());
+    return nb::make_tuple(worst, last.is_determined());
+}
+
 // One rotation that takes the entry (i, j) of S away; its lower triangle is not looked at.
 static void turn(double* S, int p, int i, int j) {
     const double off = S[i * p + j], tau = (S[j * p + j] - S[i * p + i]) / (2.0 * off);
@@ -346,6 +440,8 @@ void bind_symmetric(nb::module_& m) {
     m.def("symmetric_inverse", &inverse);
     m.def("judged", &judged, nb::arg("solved"), nb::arg("limits"), nb::arg("freedom"), nb::arg("inflation"), nb::arg("far"));
     m.def("symmetric_inverses", &inverses, nb::arg("A"), nb::arg("p"), nb::arg("out"));
+    m.def("arrow_missed", &arrow_missed, nb::arg("H"), nb::arg("S"), nb::arg("T"), nb::arg("d"), nb::arg("held"),
+          nb::arg("noise"), nb::arg("q"), nb::arg("there"));
     m.def("symmetric_eigenvalues", &eigenvalues, nb::arg("A"), nb::arg("p"), nb::arg("out"));
     m.def("box_step", &step, nb::arg("u"), nb::arg("H"), nb::arg("G"), nb::arg("damping"), nb::arg("scale").none(),
           nb::arg("low"), nb::arg("high"), nb::arg("pairs"), nb::arg("factor"), nb::arg("share"), nb::arg("near"));

@@ -141,6 +141,16 @@ REFUSED: dict[str, tuple[Callable, type[Exception], str]] = {
     "limits that are not five of each": (lambda m: m.judged(np.zeros(4), np.zeros(6), 3, 1e7, 0.3), ValueError, "five"),
     "a step of no parameter": (lambda m: m.judged(np.zeros(1), np.zeros(0), 3, 1e7, 0.3), ValueError, "five limits"),
     "text for limits": (lambda m: m.judged(np.zeros(4), "abcde", 3, 1e7, 0.3), TypeError, "numbers"),
+    "second-order sums of other groups": (
+        lambda m: m.arrow_missed(np.zeros(8), np.zeros(8), np.zeros(8), np.zeros(4), np.zeros(2), 1.0, 2, np.zeros(1)),
+        ValueError,
+        "every group",
+    ),
+    "groups without a shared parameter": (
+        lambda m: m.arrow_missed(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2), 1.0, 1, np.zeros(0)),
+        ValueError,
+        "every group",
+    ),
     "no column to sort by": (lambda m: m.sorted_rows(None), TypeError, "columns of doubles"),
     "a second column that is none": (lambda m: m.sorted_rows(np.arange(3.0), "abc"), TypeError, "columns of doubles"),
     "columns that do not go together": (

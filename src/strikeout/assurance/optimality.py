@@ -13,6 +13,7 @@ import numpy as np
 from strikeout.calibration.identifiability import INFLATION, slack, undetermined
 from strikeout.calibration.panels import grouped, shared_space
 from strikeout.kernels.arrays import Floats, Mask, Rows
+from strikeout.kernels.arrow import ArrowBlocks
 from strikeout.kernels.symmetric import inverse, length, solve
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.quotes import Quotes
@@ -20,7 +21,6 @@ from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize, rows
 from strikeout.statistics.losses import Loss, Squared, loss_with, noise_variance
 from strikeout.statistics.objective import Objective, Weighting, objective_of
-from strikeout.statistics.schur import ArrowBlocks
 from strikeout.statistics.system import WHOLE, Group
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ from strikeout.forgetting.step_error import NoStep, StepError, certify, latent_e
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes, join
 from strikeout.statistics.losses import Squared
+from strikeout.statistics.objective import objective_of
 from strikeout.statistics.second_order import SecondOrder
 from strikeout.statistics.system import Group, OneStep
 
@@ -156,7 +157,8 @@ def _with_new_groups(linearization: BookLinearization, added: Quotes, how: Setti
         if group in linearization.schemas:
             continue
         last = last if last is not None else list(linearization.references.values())[-1][name]
-        found = latent_of_least_cost(added[rows], linearization.model, name, shared, how, start=last)
+        posed, _ = objective_of(added[rows], residual=how.residual, weights=how.weights)
+        found = latent_of_least_cost(posed, linearization.model, name, shared, how.bounds, start=last)
         if found is None:
             return None
         latent[group] = last = found

@@ -31,9 +31,9 @@ import numpy as np
 
 from strikeout.calibration.identifiability import INFLATION
 from strikeout.kernels.arrays import Floats, Mask, Rows
+from strikeout.kernels.arrow import eliminate_each
 from strikeout.kernels.products import gram, inner, product
 from strikeout.kernels.symmetric import eigenvalues, factor, forward, inverses
-from strikeout.statistics.schur import eliminate_each
 
 AT_ONCE = 20_000  # groups solved together, to bound memory
 # A latent parameter whose own curvature is below this share of the day's largest is not determined by the day.

@@ -29,6 +29,7 @@ from strikeout.calibration.panels import shared_space
 from strikeout.calibration.problem import SearchEnd, follow_robust
 from strikeout.calibration.settings import Settings
 from strikeout.kernels.arrays import Floats, Mask, Rows
+from strikeout.kernels.arrow import eliminate_each
 from strikeout.kernels.symmetric import inverse, length
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.contracts import Features
@@ -36,7 +37,6 @@ from strikeout.statistics.linearization import Linearization, places
 from strikeout.statistics.linearize import linearize_each, price_residuals, rows, summed
 from strikeout.statistics.losses import LEAST_SQUARES, TUNING, AskedLoss, Huber, Loss, Reweighted, RobustLoss, Squared
 from strikeout.statistics.objective import Objective, canonical_order, objective_of
-from strikeout.statistics.schur import eliminate_each
 from strikeout.statistics.system import Group
 
 if TYPE_CHECKING:

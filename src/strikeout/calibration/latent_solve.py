@@ -46,10 +46,10 @@ class Line:
     def towards(self, x: Floats, step: Floats) -> Floats:
         """Return where a step leads, within the bounds and not too far; all the way once it is cut short next to an
         edge."""
-        to = np.clip(x + step, self.lower, self.upper)
+        to: Floats = np.minimum(np.maximum(x + step, self.lower), self.upper)
         if self.lower < 0.0:
             return to
-        cut = np.clip(to, x / FACTOR, x * FACTOR)
+        cut: Floats = np.minimum(np.maximum(to, x / FACTOR), x * FACTOR)
         if not self.is_edge:
             return cut
         return np.where((to < cut) & (cut < EDGE * self.lower), self.lower, cut)
@@ -88,37 +88,37 @@ def settled(
         return None
     left, fresh, to = np.arange(len(x)), np.ones(len(x), bool), x.copy()
     below, above = np.full(len(x), -np.inf), np.full(len(x), np.inf)  # where the score leads up, and down
-    for number in range(PASSES):
-        new = left[fresh[left]]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = T[new, line.score] / T[new, line.curvature]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for number in range(PASSES):
+            new = left[fresh[left]]
+            here, at = T[new], x[new]
+            score = here[:, line.score]
+            step = score / here[:, line.curvature]
             if patience is not None:
                 step = float(1 << max(number - patience, 0)) * step
-            is_small = (np.abs(step) <= small * np.abs(x[new])) | (step * T[new, line.score] <= negligible * T[new, -1])
-        over = is_small | line.held(x[new], T[new])
-        to[new[~over]] = line.towards(x[new[~over]], step[~over])
-        to[new[over]] = x[new[over]]
-        if patience is not None and number >= patience:
-            between = left[(to[left] != x[left]) & np.isfinite(below[left]) & np.isfinite(above[left])]
-            middle = 0.5 * (below[between] + above[between])
-            is_done = above[between] - below[between] <= small * np.abs(middle)
-            to[between] = np.where(is_done, x[between], middle)
-        left = left[to[left] != x[left]]  # settled, or cut to nothing
-        if not len(left):
-            break
-        trial, cost = evaluate(left, to[left]), T[left, -1]
-        up = trial[:, line.score] > 0.0
-        below[left[up]] = np.maximum(below[left[up]], to[left[up]])
-        above[left[~up]] = np.minimum(above[left[~up]], to[left[~up]])
-        blur = 2.0 * rounding[left] * np.sqrt(cost)
-        taken = trial[:, -1] <= cost + blur
-        # Neither the cost nor the score falls any further: what is left is rounding.
-        score = np.abs(T[left, line.score])
-        exhausted = taken & (cost - trial[:, -1] <= blur) & (np.abs(trial[:, line.score]) >= 0.5 * score)
-        better = left[taken]
-        x[better], T[better] = to[better], trial[taken]
-        worse = left[~taken]
-        to[worse] = x[worse] + 0.25 * (to[worse] - x[worse])
-        fresh[left] = taken
-        left = left[~exhausted] if patience is None else left
+            is_small = (np.abs(step) <= small * np.abs(at)) | (step * score <= negligible * here[:, -1])
+            to[new] = np.where(is_small | line.held(at, here), at, line.towards(at, step))
+            if patience is not None and number >= patience:
+                between = left[(to[left] != x[left]) & np.isfinite(below[left]) & np.isfinite(above[left])]
+                middle = 0.5 * (below[between] + above[between])
+                is_done = above[between] - below[between] <= small * np.abs(middle)
+                to[between] = np.where(is_done, x[between], middle)
+            left = left[to[left] != x[left]]  # settled, or cut to nothing
+            if not len(left):
+                break
+            trial, before = evaluate(left, to[left]), T[left]
+            cost, score = before[:, -1], trial[:, line.score]
+            if patience is not None:
+                below[left] = np.maximum(below[left], np.where(score > 0.0, to[left], -np.inf))
+                above[left] = np.minimum(above[left], np.where(score > 0.0, np.inf, to[left]))
+            blur = 2.0 * rounding[left] * np.sqrt(cost)
+            taken = trial[:, -1] <= cost + blur
+            # Neither the cost nor the score falls any further: what is left is rounding.
+            is_level = np.abs(score) >= 0.5 * np.abs(before[:, line.score])
+            exhausted = taken & (cost - trial[:, -1] <= blur) & is_level
+            better, worse = left[taken], left[~taken]
+            x[better], T[better] = to[better], trial[taken]
+            to[worse] = x[worse] + 0.25 * (to[worse] - x[worse])
+            fresh[left] = taken
+            left = left[~exhausted] if patience is None else left
     return x, T

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +53,8 @@ def grouped(quotes: Quotes, panel: str) -> dict[Group, Rows]:
             "Give them one, or leave them out.",
             ids=quotes.ids[missing].tolist(),
         )
+    if len(values) and (values == values[0]).all():  # one day is rolled in at a time, and needs no sorting
+        return {values[:1].tolist()[0]: np.arange(len(values))}
     names, number = np.unique(values, return_inverse=True)
     order = np.argsort(number, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(number[order])) + 1) if len(order) else []
@@ -96,9 +99,11 @@ def latent_of(model: Model) -> str:
 
 def shared_space(model: Model, latent: str | None) -> ParameterSpace:
     """Return the parameters that all groups share, with their bounds and starts; all of them without a latent one."""
-    space = model.parameters
-    if latent is None:
-        return space
+    return model.parameters if latent is None else _without(model.parameters, latent)
+
+
+@lru_cache(maxsize=64)
+def _without(space: ParameterSpace, latent: str) -> ParameterSpace:
     k = space.names.index(latent)
     names = tuple(name for i, name in enumerate(space.names) if i != k)
     bounds = np.delete(space.lower, k), np.delete(space.upper, k)

@@ -35,11 +35,11 @@ from strikeout.calibration.regime_path import RegimePath, RegimeStart
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels import elementary
 from strikeout.kernels.arrays import Floats
+from strikeout.kernels.arrow import eliminate_each
 from strikeout.kernels.state_space import LOG_TWO_PI, Regimes, filter_regimes
 from strikeout.kernels.symmetric import inverse, solve
 from strikeout.models.model import ParameterSpace
 from strikeout.statistics.linearization import Linearization, places
-from strikeout.statistics.schur import eliminate_each
 from strikeout.text import Argument, many
 
 if TYPE_CHECKING:

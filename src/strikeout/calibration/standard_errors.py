@@ -7,7 +7,7 @@ standard errors of independent quotes, which follow from the curvature alone and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import isfinite, nan, sqrt
 from typing import TYPE_CHECKING, Any
@@ -29,10 +29,18 @@ from strikeout.calibration.quote_rows import free_names, in_canonical_order
 from strikeout.errors import UsageError
 from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.kernels.normal import two_sided
-from strikeout.kernels.products import gram
+from strikeout.kernels.products import gram, inner
 from strikeout.kernels.symmetric import inverse
-from strikeout.statistics.groups import clustered_covariance, column_of, correction, jackknife_covariance
+from strikeout.statistics.cluster_states import States
+from strikeout.statistics.groups import (
+    clustered_covariance,
+    column_of,
+    correction,
+    covariance_of_sums,
+    jackknife_covariance,
+)
 from strikeout.statistics.shards import split_cuts
+from strikeout.statistics.system import OneStep
 from strikeout.text import Argument, many
 
 if TYPE_CHECKING:
@@ -63,6 +71,7 @@ class Reason(Enum):
     NO_LABEL = "no_label"  # neither dates nor expiries
     PRIOR = "prior"  # the path of a panel has one: the errors are those of the posterior
     FELLER = "feller"  # the condition is enforced and binds: it ties parameters to each other
+    STEP = "step"  # one step, and its clusters are not cut by one label, which in a panel is that of its groups
 
 
 @dataclass(frozen=True)
@@ -232,6 +241,7 @@ _INDEPENDENT = {
     Reason.NO_LABEL: "independent quotes: they have neither dates nor expiries to cluster by",
     Reason.PRIOR: "independent quotes, and the prior on the path: clusters are not supported with a prior",
     Reason.FELLER: "independent quotes: clusters are not supported where Feller's condition is enforced and binds",
+    Reason.STEP: "independent quotes: after one step clusters have one label, in a panel that of its groups",
 }
 
 
@@ -244,7 +254,7 @@ def standard_errors(calibration: Calibration) -> StandardErrors:
         return _independent(calibration, Reason.ASKED)
     if calibration.has_prior:
         return _independent(calibration, Reason.PRIOR)
-    if calibration.feller == "enforce" and (calibration.feller_ratio or 0.0) < 1.0 + BINDING:
+    if _feller_binds(calibration):
         return _independent(calibration, Reason.FELLER)
     if asked.unit is not None:
         return _by_clusters(calibration, asked.unit, asked.labels)
@@ -302,17 +312,9 @@ def _by_clusters(calibration: Calibration, unit: Unit, labels: tuple[str, ...]) 
     else:
         corrections = (nan,)
         covariance = jackknife_covariance(_moves(evidence, kept[0], len(names)))
-    variances = np.diag(covariance).tolist()
-    errors = {name: sqrt(v) if v >= 0.0 else nan for name, v in zip(names, variances, strict=True)}
-    return StandardErrors(
-        Basis(unit, labels, clusters, corrections, len(names)),
-        standard_errors={name: errors.get(name, nan) for name in calibration.parameters},
-        names=names,
-        covariance=covariance,
-        freedom=min(clusters) - 1,
-        parameters=calibration.parameters,
-        independent=calibration.standard_errors,
-    )
+    basis = Basis(unit, labels, clusters, corrections, len(names))
+    known = calibration.parameters, calibration.standard_errors
+    return _stated(basis, names, covariance, min(clusters) - 1, known)
 
 
 def _independent(
@@ -320,21 +322,94 @@ def _independent(
 ) -> StandardErrors:
     """Return the errors of independent quotes, from the curvature."""
     names = tuple(name for name in free_names(calibration) if isfinite(calibration.standard_errors[name]))
-    rows, places = calibration.equations.rows, {name: i for i, name in enumerate(calibration.parameters)}
-    kept = [places[name] for name in names]
-    C = np.array(inverse([[rows[i][j] for j in kept] for i in kept])) if kept else np.zeros((0, 0))
-    root = np.sqrt(np.diag(C))
-    errors = np.array([calibration.standard_errors[name] for name in names])
-    scale = errors / root if kept else errors
-    return StandardErrors(
-        Basis(Unit.INDEPENDENT, labels, clusters, (), len(names), reason),
-        standard_errors=dict(calibration.standard_errors),
-        names=names,
-        covariance=scale[:, None] * C * scale[None, :],
-        freedom=max(calibration.count - len(names) - len(calibration.latent), 1),
-        parameters=calibration.parameters,
-        independent=calibration.standard_errors,
-    )
+    kept = [list(calibration.parameters).index(name) for name in names]
+    covariance = _scaled(calibration.equations.curvature[np.ix_(kept, kept)], names, calibration.standard_errors)
+    basis = Basis(Unit.INDEPENDENT, labels, clusters, (), len(names), reason)
+    freedom = max(calibration.count - len(names) - len(calibration.latent), 1)
+    known = calibration.parameters, calibration.standard_errors
+    return replace(_stated(basis, names, covariance, freedom, known), standard_errors=dict(calibration.standard_errors))
+
+
+def _scaled(curvature: Floats, names: Sequence[str], errors: Mapping[str, float]) -> Floats:
+    """Return the covariance with these errors, and the correlations of a curvature."""
+    C = np.array(inverse(curvature.tolist())).reshape(len(names), len(names))
+    scale = np.array([errors[name] for name in names]) / np.sqrt(np.diag(C))
+    return np.asarray(scale[:, None] * C * scale[None, :])
+
+
+def _stated(
+    basis: Basis,
+    names: tuple[str, ...],
+    covariance: Floats,
+    freedom: int,
+    known: tuple[Mapping[str, float], Mapping[str, float]],
+) -> StandardErrors:
+    """Return the errors that a covariance has; ``known`` are the parameters and their errors of independent quotes."""
+    found = {name: sqrt(v) if v >= 0.0 else nan for name, v in zip(names, np.diag(covariance).tolist(), strict=True)}
+    errors = {name: found.get(name, nan) for name in known[0]}
+    return StandardErrors(basis, errors, names, covariance, freedom, *known)
+
+
+def step_label(base: Calibration) -> str | Reason:
+    """Return the label by which the quotes of a step are clustered; or why its errors are those of independent ones."""
+    asked = Errors.asked(base.settings.errors)
+    if asked.unit is Unit.INDEPENDENT:
+        return Reason.ASKED
+    if _feller_binds(base):
+        return Reason.FELLER
+    label = asked.labels[0] if asked.labels else _usual_label(base)
+    if label is None:
+        return Reason.NO_LABEL
+    return label if len(asked.labels) < 2 and base.panel in (None, label) else Reason.STEP
+
+
+def step_errors(
+    base: Calibration, step: OneStep, independent: Mapping[str, float], states: States | None
+) -> StandardErrors:
+    """Return the standard errors of one step in the unit of the settings, from exact states; no quote is read.
+
+    The score of a cluster where the step d ends is ``G_k - H_k d`` to first order; these sum to zero.
+
+    Args:
+        base: the calibration whose footprints the step begins at.
+        independent: the errors of independent quotes after the step.
+        states: of every cluster of a plain book; None for a panel, whose groups are its clusters.
+    """
+    label, source, whole = step_label(base), step.system, step.equations
+    kept = list(range(len(whole.schema.parameters))) if step.free is None else list(step.free)
+    names, known = tuple(whole.schema.parameters[i] for i in kept), (step.parameters, independent)
+    moving = len(kept) + len(source.groups) - int(np.count_nonzero(source.are_held))
+    curvature = whole.system().curvature[np.ix_(kept, kept)]
+    pieces = [] if isinstance(label, Reason) else list((source.pieces if states is None else states).values())
+    unit = Errors.asked(base.settings.errors).unit
+    if isinstance(label, Reason) or (unit is None and len(pieces) <= len(kept)):
+        few = Reason.ONE_CLUSTER if len(pieces) < 2 else Reason.FEW_CLUSTERS
+        basis = (
+            Basis(Unit.INDEPENDENT, estimated=len(kept), reason=label)
+            if isinstance(label, Reason)
+            else Basis(Unit.INDEPENDENT, (label,), (len(pieces),), estimated=len(kept), reason=few)
+        )
+        freedom = max(whole.count - moving, 1)
+        return _stated(basis, names, _scaled(curvature, names, independent), freedom, known)
+    factor = correction(len(pieces), sum(piece.count for piece in pieces), moving)
+    if unit is Unit.JACKKNIFE:
+        factor = nan
+        left = (
+            [OneStep(whole - piece, free=step.free) for piece in pieces]
+            if states is not None
+            else [source.without([group]).step(free=step.free) for group in source.groups]
+        )
+        covariance = jackknife_covariance(np.array([one.change for one in left])[:, kept])
+    else:
+        equations = [piece.system() for piece in pieces]
+        scores = np.array([one.score - inner(one.curvature, step.change) for one in equations])[:, kept]
+        covariance = covariance_of_sums(scores, curvature, factor)
+    basis = Basis(unit or Unit.CLUSTER, (label,), (len(pieces),), (factor,), len(kept))
+    return _stated(basis, names, covariance, len(pieces) - 1, known)
+
+
+def _feller_binds(calibration: Calibration) -> bool:
+    return calibration.feller == "enforce" and (calibration.feller_ratio or 0.0) < 1.0 + BINDING
 
 
 def _scores(evidence: QuoteRows | PanelRows) -> tuple[Floats, Floats]:

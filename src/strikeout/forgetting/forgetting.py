@@ -7,17 +7,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import nan
 
+import numpy as np
+
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issue import Answer, issue
 from strikeout.assurance.optimality import Optimality
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panels import latent_moves
+from strikeout.calibration.standard_errors import StandardErrors, step_errors, step_label
 from strikeout.calibration.summary import html_table
 from strikeout.forgetting.request import Request
 from strikeout.forgetting.step_error import StepError
 from strikeout.quotes.forwards import Refit
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.cluster_states import cluster_states, states_without
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.system import Group, OneStep
 from strikeout.text import as_lines, many
@@ -175,6 +179,21 @@ class Forgetting:
     def standard_errors(self) -> Mapping[str, float]:
         """The standard errors of the (shared) parameters, once the quotes are struck out."""
         return self.calibration.standard_errors if self.step_error is None else self.step_error.standard_errors
+
+    @cached_property
+    def errors(self) -> StandardErrors:
+        """Standard errors in the unit of the settings, once the quotes are struck out.
+
+        After one step they follow from the exact states of the clusters, of which only those change that lost quotes.
+        """
+        if self.step is None or self.operator != "downdate":
+            return self.calibration.errors
+        before, label, states = self.before, step_label(self.before), None
+        if before.panel is None and isinstance(label, str):
+            used, rows = before.used, before.footprints.whole
+            gone = self.ids[np.isin(self.ids, used.ids)]
+            states = states_without(cluster_states(used, rows, label), used, rows, label, gone)
+        return step_errors(before, self.step, self.standard_errors, states)
 
     @property
     def moved(self) -> dict[str, float]:

@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issue import Answer, issue
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.coordinates import Bounds
 from strikeout.calibration.latent_solve import Line, settled
 from strikeout.calibration.panels import AUTO, LABEL, grouped, panel_choice
-from strikeout.calibration.settings import Settings, chosen
+from strikeout.calibration.settings import chosen
+from strikeout.calibration.standard_errors import StandardErrors, step_errors, step_label
 from strikeout.calibration.summary import html_table
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.evidence import KeptEvidence, Unsupported, free_parameters, unsupported
@@ -36,8 +38,9 @@ from strikeout.kernels.arrays import Floats, Rows
 from strikeout.models.model import Model
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes, stacked
+from strikeout.statistics.cluster_states import cluster_states
 from strikeout.statistics.linearize import linearizer
-from strikeout.statistics.objective import objective_of
+from strikeout.statistics.objective import Objective, objective_of
 from strikeout.statistics.second_order import GroupSums, SecondOrder, second_order_of
 from strikeout.statistics.system import WHOLE, Group, OneStep, System
 from strikeout.text import as_lines, many
@@ -105,6 +108,17 @@ class Update:
     def standard_errors(self) -> Mapping[str, float]:
         """The standard errors of independent quotes."""
         return self.base.standard_errors if self.taken is None else self.taken[1].standard_errors
+
+    @cached_property
+    def errors(self) -> StandardErrors:
+        """Standard errors in the unit of the settings; after one step they follow from the exact states of clusters."""
+        if self.taken is None:
+            return self.base.errors
+        step, label, states = self.taken[0], step_label(self.base), None
+        if self.base.panel is None and isinstance(label, str):
+            used = chosen(self.quotes, self.base.settings.select)
+            states = cluster_states(used, self.base.footprints_of(used, self.base.references[WHOLE]), label)
+        return step_errors(self.base, step, self.standard_errors, states)
 
     @property
     def moved(self) -> dict[str, float]:
@@ -269,8 +283,10 @@ def _step(
         for group in {**removed, **added}:
             if group in whole_groups:
                 continue
-            known = group in last.system.blocks
-            reference = _reference_of(last, group, parts[group], is_new=not known)
+            posed = None
+            if group not in last.parts:  # one objective for its latent parameter and for what a step leaves out
+                posed, _ = objective_of(chosen(parts[group], how.select), residual=how.residual, weights=how.weights)
+            reference = _reference_of(last, group, parts[group], posed)
             if reference is None:
                 return NoStep(Unsupported.OUT_OF_BOUNDS)
             for sign, some in ((1, added.get(group)), (-1, removed.get(group))):
@@ -278,7 +294,9 @@ def _step(
                 if used is None or not len(used):
                     continue
                 block = base.equations_of(used, reference)
-                more = second_order_of(used, base.model, reference, residual=how.residual, weights=how.weights)
+                more = second_order_of(
+                    used, base.model, reference, residual=how.residual, weights=how.weights, objective=posed
+                )
                 old = blocks.get(group, last.system.blocks.get(group))
                 blocks[group] = block if old is None else old + block if sign > 0 else old - block
                 so_far = sums.get(group, last.sums.get(group))
@@ -290,7 +308,7 @@ def _step(
         return NoStep(Unsupported.LOST_GROUP if system.groups else Unsupported.NO_GROUP)
     now: Mapping[Group, SecondOrder] = sums
     if base.is_panel:
-        now = GroupSums.of(last.sums).exchanged(sums, system.groups)
+        now = GroupSums.of(last.sums).exchanged(whole_groups, sums)
     evidence = _evidence(base, count, now)
     step = system.step(free=free_parameters(evidence))
     judged = certify(step, evidence, tolerance, ids=lambda: np.empty(0, "U1"), measure=None)
@@ -323,26 +341,26 @@ def _unsupported_here(
     return None
 
 
-def _reference_of(last: Update, group: Group, quotes: Quotes, *, is_new: bool) -> Mapping[str, float] | None:
+def _reference_of(last: Update, group: Group, quotes: Quotes, posed: Objective | None) -> Mapping[str, float] | None:
     """Return the reference of a group; of a new one, with the latent parameter of least cost. None if on a bound."""
-    base = last.base
-    if not is_new:
+    base, how = last.base, last.base.settings
+    if group in last.system.blocks:
         schema = last.system.blocks[group].schema
         return dict(zip(schema.parameters, schema.reference, strict=True))
+    if posed is None:
+        posed, _ = objective_of(chosen(quotes, how.select), residual=how.residual, weights=how.weights)
     name, start = str(base.latent_name), list(last.latent.values())[-1]  # tomorrow is like today
-    used = chosen(quotes, base.settings.select)
-    found = latent_of_least_cost(used, base.model, name, base.parameters, base.settings, start=start)
+    found = latent_of_least_cost(posed, base.model, name, base.parameters, how.bounds, start=start)
     return None if found is None else {n: base.parameters.get(n, found) for n in base.model.parameters.names}
 
 
 def latent_of_least_cost(
-    quotes: Quotes, model: Model, name: str, shared: Mapping[str, float], how: Settings, *, start: float
+    objective: Objective, model: Model, name: str, shared: Mapping[str, float], bounds: Bounds | None, *, start: float
 ) -> float | None:
     """Return the latent parameter that fits the quotes of one group best, given the shared ones; None if on a bound."""
     space = model.parameters
     k, size = space.names.index(name), len(space) + 1
-    low, high = (how.bounds or {}).get(name, (float(space.lower[k]), float(space.upper[k])))
-    objective, _ = objective_of(quotes, residual=how.residual, weights=how.weights)
+    low, high = (bounds or {}).get(name, (float(space.lower[k]), float(space.upper[k])))
     evaluate, values = linearizer(objective, model), [shared.get(n, start) for n in space.names]
     place = k * size - k * (k - 1) // 2  # of the latent parameter's own curvature in the triangle
     line = Line(low, high, place, place + size - 1 - k)

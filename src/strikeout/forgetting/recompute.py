@@ -20,6 +20,7 @@ from strikeout.errors import ParameterError, RefusedError, UsageError
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.evidence import free_parameters
 from strikeout.kernels.arrays import Floats
+from strikeout.kernels.arrow import ArrowBlocks
 from strikeout.kernels.symmetric import length
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Features
@@ -28,7 +29,6 @@ from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations, Ridge, Schema, refuse_mixing, schema_of
 from strikeout.statistics.objective import RESIDUALS, RULES, Weighting
-from strikeout.statistics.schur import ArrowBlocks
 from strikeout.statistics.shards import Shards, one_shard, shard_states, shards_of
 from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, OneStep, System
 from strikeout.text import Argument

@@ -31,13 +31,13 @@ from strikeout.calibration.panels import shared_space
 from strikeout.errors import ParameterError
 from strikeout.forgetting.evidence import Evidence, Unsupported
 from strikeout.kernels.arrays import Floats
+from strikeout.kernels.arrow import ArrowBlocks, missed
 from strikeout.kernels.symmetric import Judged, dot, judged
 from strikeout.models.model import ParameterSpace
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.objective import Weighting, weights_of
-from strikeout.statistics.schur import ArrowBlocks
-from strikeout.statistics.second_order import GroupSums, expand
+from strikeout.statistics.second_order import GroupSums
 from strikeout.statistics.system import WHOLE, Group, OneStep
 
 
@@ -320,30 +320,23 @@ def _panel_error(
         sums = _retained_sums(step, evidence, ids)
     except ParameterError:  # the parameters are at the boundary of the model
         return inf, 0.0
-    order, noise = _columns_of(step, kept), sqrt(variance)
+    order = _columns_of(step, kept)
     H, S, T = step.system.curvatures, sums.S, sums.T
     if order != list(range(H.shape[-1])):
         pick = np.ix_(range(len(sums)), order, order)
         H, S, T = H[pick], S[pick], T[np.ix_(range(len(sums)), order, order, order)]
     held = step.system.are_held
     latents = np.where(held, 0.0, step.latent_changes)
-    d = np.column_stack([np.tile(step.change[list(kept)], (len(sums), 1)), latents])
-    after, out, turned = expand(S, T, d)
-    missed, errors = ArrowBlocks(H - after, held).solve(out), ArrowBlocks(H, held).errors(noise)
-    apart = np.abs(np.concatenate([missed[0], missed[1][~held]]))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.where(apart == 0.0, 0.0, apart / np.concatenate([errors[0], errors[1][~held]]))
-    worst = float(np.max(np.where(np.isnan(shares), inf, shares), initial=0.0))
+    d = np.empty((len(sums), len(order)))
+    d[:, :-1], d[:, -1] = step.change[list(kept)], latents
+    worst, there = missed(H, S, T, d, held, sqrt(variance))
     if not worst <= FARTHEST:
         return inf, 0.0
-    # What the first order leaves out is nowhere negative (``SecondOrder.curvature_after``), and eliminating the latent
-    # parameters keeps that order.
-    there = ArrowBlocks(H + turned + turned.transpose(0, 2, 1), held)
-    if not (there.B[~held, -1, -1] > 0.0).all():
+    if there is None:
         return worst, 0.0
     space = shared_space(evidence.model, evidence.latent_name)
     at = list(step.parameters.values())
-    return worst, slack(space, at, there.reduced().tolist(), kept=kept, noise_variance=variance)
+    return worst, slack(space, at, there.tolist(), kept=kept, noise_variance=variance)
 
 
 def _retained_sums(step: OneStep, evidence: Evidence, ids: Callable[[], ArrayLike]) -> GroupSums:

@@ -139,6 +139,16 @@ def symmetric_inverse(A: list[list[float]]) -> list[list[float]]: ...
 def judged(
     solved: NDArray[float64], limits: NDArray[float64], freedom: int, inflation: float, far: float
 ) -> tuple[list[float], list[float], bool, list[int], list[int]]: ...
+def arrow_missed(
+    H: NDArray[float64],
+    S: NDArray[float64],
+    T: NDArray[float64],
+    d: NDArray[float64],
+    held: NDArray[float64],
+    noise: float,
+    q: int,
+    there: NDArray[float64],
+) -> tuple[float, bool]: ...
 def box_step(
     u: list[float],
     H: list[list[float]],

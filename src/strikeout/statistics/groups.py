@@ -160,6 +160,12 @@ def clustered_covariance(scores: Floats, curvature: Floats, clusterings: Sequenc
     return product(product(bread, middle), bread)
 
 
+def covariance_of_sums(sums: Floats, curvature: Floats, factor: float) -> Floats:
+    """Return ``H^-1 (factor sum of G_k G_k') H^-1`` from the scores of the clusters, one row each."""
+    bread = np.array(inverse(curvature.tolist()))
+    return product(product(bread, factor * gram(sums, sums)), bread)
+
+
 def jackknife_covariance(moves: Floats) -> Floats:
     """Return the covariance from the moves of the estimates if one cluster is deleted, one row per cluster."""
     groups = len(moves)

@@ -1,4 +1,4 @@
-"""Eliminate one parameter of normal equations: the Schur complement, exact and in floating point.
+"""Eliminate one parameter of normal equations exactly: the Schur complement in integers.
 
     symbol  meaning                                                         on the grid
     T       sums of one block, upper triangle of (H, G; G', cost)           T_ij on 2^-(e_i + e_j)
@@ -11,23 +11,21 @@ are eliminated, the equations of the shared ones are a plain sum over groups of 
 
 ``eliminate`` is exact: S is a ratio of integers, rounded once, half to even, to the grid of the schema. The result adds
 and subtracts without a rounding error, and a group of one quote, which its latent parameter fits for any values of the
-others, contributes exactly zero. ``eliminate_each`` is the same formula on many blocks in floating point; searches and
-judgements use it, digests never do. The verifier has its own elimination (``assurance.independent_state``), so that it
-does not trust this one.
+others, contributes exactly zero. ``kernels.arrow`` has the same formula in floating point; searches and judgements use
+it, digests never do. The verifier has its own elimination (``assurance.independent_state``), so that it does not trust
+this one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from strikeout.errors import UsageError
 from strikeout.kernels import exact
-from strikeout.kernels.arrays import Floats, Integers, Mask, Words
-from strikeout.kernels.products import inner, product
-from strikeout.kernels.symmetric import inverse, solve
+from strikeout.kernels.arrays import Integers, Words
 from strikeout.statistics.normal_equations import NormalEquations, Schema
 
 BITS, BYTES = 192, 24  # of one sum
@@ -49,86 +47,6 @@ def eliminate(equations: NormalEquations, latent: str, *, held: bool = False) ->
     else:
         left = [_nearest(T[i][j] * pivot - T[i][k] * T[j][k], pivot) for n, i in enumerate(kept) for j in kept[n:]]
     return NormalEquations(shared_schema(schema, latent), exact.from_integers(left), equations.count)
-
-
-def eliminate_each(blocks: Floats, k: int, held: Mask) -> Floats:
-    """Return S of every block, in floating point: (groups, q - 1, q - 1) from (groups, q, q), symmetric.
-
-    Args:
-        blocks: symmetric, one per group.
-        k: row and column to eliminate.
-        held: groups whose latent parameter does not move.
-    """
-    kept = [i for i in range(blocks.shape[-1]) if i != k]
-    pivot = np.where(held, np.inf, blocks[:, k, k])
-    along = blocks[:, kept, k] / pivot[:, None]
-    whole: Floats = blocks[:, kept][:, :, kept] - along[:, :, None] * blocks[:, None, k, kept]
-    # The two halves round differently; the upper one counts, so that S is symmetric to the bit.
-    upper = np.triu(np.ones((len(kept), len(kept)), bool))
-    return np.where(upper, whole, whole.transpose(0, 2, 1))
-
-
-@dataclass(frozen=True, eq=False)
-class ArrowBlocks:
-    """The symmetric matrix of all groups in floating point, to judge by; nothing here is hashed.
-
-        symbol  meaning                                                                      shape
-        B       one block per group: shared parameters first, then the latent one if any     groups x q x q
-        held    groups whose latent parameter does not move                                  groups
-
-    The whole matrix has the sum of the shared blocks in one corner and every group's latent parameter on its diagonal.
-    Without latent parameters there is one block, and nothing is eliminated.
-    """
-
-    B: Floats
-    held: Mask
-    has_latent: bool = True
-
-    def reduced(self) -> Floats:
-        """Return the shared block once every latent parameter follows."""
-        if not self.has_latent:
-            total: Floats = self.B.sum(axis=0)
-            return total
-        pivots = self.B[:, -1, -1]
-        whole: Floats = eliminate_each(self.B, self.B.shape[-1] - 1, self.held | ~(pivots > 0.0)).sum(axis=0)
-        return whole
-
-    def solve(self, m: Floats) -> tuple[Floats, Floats]:
-        """Return x with ``B x = m`` over all groups, shared and latent; not-a-number if B is not positive definite."""
-        size = self.B.shape[1] - self.has_latent
-        nothing = np.full(size, np.nan), np.full(len(self.B) * self.has_latent, np.nan)
-        if self.has_latent and not (self.B[~self.held, -1, -1] > 0.0).all():
-            return nothing
-        whole = self.reduced()
-        if not (np.isfinite(whole).all() and (np.diag(whole) > 0.0).all()):
-            return nothing
-        if not self.has_latent:
-            return np.array(solve(whole.tolist(), m.sum(axis=0).tolist())), np.empty(0)
-        side, over = self.B[:, :-1, -1], self._over_pivots()
-        right = (m[:, :-1] - side * (m[:, -1] * over)[:, None]).sum(axis=0)
-        shared = np.array(solve(whole.tolist(), right.tolist()))
-        return shared, (m[:, -1] - inner(side, shared)) * over
-
-    def errors(self, noise: float) -> tuple[Floats, Floats]:
-        """Return standard errors of the shared and of the latent parameters; not-a-number if one is held.
-
-        ``noise^2 (1 / H_ll + c' C c)`` for a latent one: its uncertainty given the shared parameters, and that of the
-        shared parameters, whose covariance is C and which it follows by c.
-        """
-        C = np.array(inverse(self.reduced().tolist()))
-        with np.errstate(invalid="ignore"):
-            shared: Floats = noise * np.sqrt(np.diag(C))
-            if not self.has_latent:
-                return shared, np.empty(0)
-            over = self._over_pivots()
-            follow = self.B[:, :-1, -1] * over[:, None]
-            latent = np.where(self.held, np.nan, over + inner(product(follow, C), follow))
-            return shared, noise * np.sqrt(latent)
-
-    def _over_pivots(self) -> Floats:
-        pivot = self.B[:, -1, -1]
-        known = (pivot > 0.0) & ~self.held
-        return np.where(known, 1.0 / np.where(known, pivot, 1.0), 0.0)
 
 
 def place_of(schema: Schema, latent: str) -> int:

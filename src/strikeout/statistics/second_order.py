@@ -16,21 +16,22 @@ G alone do not show how good a step is in a real market. Both sums add and subtr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.kernels.arrays import Floats
+from strikeout.kernels.arrow import expand
 from strikeout.kernels.products import inner
 from strikeout.kernels.symmetric import solve
 from strikeout.models.model import Model, Theta
 from strikeout.statistics.linearize import rows
-from strikeout.statistics.objective import Residual, Weighting, objective_of, weights_of
-from strikeout.statistics.system import Group
+from strikeout.statistics.objective import Objective, Residual, Weighting, objective_of, weights_of
+from strikeout.statistics.system import Group, exchanged_rows, picked
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -38,16 +39,6 @@ if TYPE_CHECKING:
 
 STEP = 1e-4  # of a parameter's size: central differences of sensitivities good to 1e-9 err by 1e-5 at most
 AT_ONCE = 1 << 14  # quotes, whose second derivatives are held at the same time: 20 MB of them
-
-
-def expand(S: Floats, T: Floats, d: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return S_d and ``S_d d - T(d, d) / 2``, the two sides of the equation above, and T d: half of how H turns.
-
-    Of many sums at once if d has rows.
-    """
-    along = d[..., None, :]
-    after, turned = S - inner(np.moveaxis(T, -3, -1), along[..., None, :]), inner(T, along[..., None, :])
-    return after, inner(after, along) - 0.5 * inner(turned, along), turned
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +100,11 @@ class GroupSums(Mapping[Group, SecondOrder]):
         S, T = ([getattr(one, name) for one in sums.values()] for name in ("residual", "sensitivity"))
         return GroupSums(tuple(sums), np.array(S), np.array(T))
 
-    def exchanged(self, new: Mapping[Group, SecondOrder], groups: tuple[Group, ...]) -> GroupSums:
-        """Return the sums of these groups in their order: new ones, and those of before for the others."""
-        places, size = self._places, len(self.groups)
-        at = {group: size + n for n, group in enumerate(new)}
-        rows = np.array([at[group] if group in at else places[group] for group in groups], np.intp)
-        S = np.concatenate([self.S, [one.residual for one in new.values()]]) if new else self.S
-        T = np.concatenate([self.T, [one.sensitivity for one in new.values()]]) if new else self.T
-        return GroupSums(groups, S[rows], T[rows])
+    def exchanged(self, lost: Collection[Group], new: Mapping[Group, SecondOrder]) -> GroupSums:
+        """Return the sums without some groups and with new ones, in the order of ``System.exchanged``."""
+        groups, rows = exchanged_rows(self.groups, lost, new)
+        S, T = (np.array([getattr(one, name) for one in new.values()]) for name in ("residual", "sensitivity"))
+        return GroupSums(groups, *(picked(a, b if new else None, rows) for a, b in ((self.S, S), (self.T, T))))
 
     @cached_property
     def _places(self) -> dict[Group, int]:
@@ -146,36 +134,71 @@ class QuoteTerms:
 
 
 def second_order_of(
-    quotes: Quotes, model: Model, reference: Theta, *, residual: Residual = "price", weights: Weighting = "given"
+    quotes: Quotes,
+    model: Model,
+    reference: Theta,
+    *,
+    residual: Residual = "price",
+    weights: Weighting = "given",
+    objective: Objective | None = None,
 ) -> SecondOrder:
-    """Return the sums of these quotes at a reference; zero for none of them. Large books are taken in parts."""
-    size = len(model.parameters)
-    total = SecondOrder(np.zeros((size, size)), np.zeros((size, size, size)))
+    """Return the sums of these quotes at a reference; zero for none of them. Large books are taken in parts.
+
+    Args:
+        objective: that these quotes pose, if already at hand.
+
+    Raises:
+        ParameterError: the reference is not a point of the model, or too close to its boundary.
+        UsageError, RefusedError: as for ``objective_of``.
+    """
+    if objective is not None and len(quotes) <= AT_ONCE:
+        return terms_of(objective, model, reference).total
+    if len(quotes) <= AT_ONCE:
+        return quote_terms_of(quotes, model, reference, residual=residual, weights=weights).total
     weight, _ = weights_of(quotes, weights)
-    for begin in range(0, len(quotes), AT_ONCE):
-        part = slice(begin, begin + AT_ONCE)
-        total += quote_terms_of(quotes[part], model, reference, residual=residual, weights=weight[part]).total
-    return total
+    parts = [slice(begin, begin + AT_ONCE) for begin in range(0, len(quotes), AT_ONCE)]
+    sums = (quote_terms_of(quotes[at], model, reference, residual=residual, weights=weight[at]).total for at in parts)
+    return reduce(SecondOrder.__add__, sums)
 
 
 def quote_terms_of(
     quotes: Quotes, model: Model, reference: Theta, *, residual: Residual = "price", weights: Weighting = "given"
 ) -> QuoteTerms:
-    """Return what each of these quotes adds to the sums: p p (p + 1) numbers per quote."""
-    theta, size = model.parameters.vector(reference), len(model.parameters)
-    each = np.zeros((len(quotes), size + 1, size * size))
+    """Return what each of these quotes adds to the sums: p p (p + 1) numbers per quote.
+
+    Raises:
+        ParameterError: the reference is not a point of the model, or too close to its boundary.
+        UsageError, RefusedError: as for ``objective_of``.
+    """
     weight, _ = weights_of(quotes, weights)
-    if weight.any():
-        objective, _ = objective_of(quotes, residual=residual, weights=weight)
-        r, J = rows(objective, model, theta)
-        D = np.empty((len(r), size, size))
-        for i, h in enumerate(STEP * np.maximum(np.abs(theta), np.abs(model.parameters.starts[0]))):
-            up, down = (rows(objective, model, theta + sign * h * np.eye(size)[i])[1] for sign in (1.0, -1.0))
-            D[:, :, i] = (up - down) / (2.0 * h)
-        flat = (D + D.transpose(0, 2, 1)).reshape(len(r), 1, -1) * (0.5 * objective.weight[:, None, None])
-        each[objective.order] = np.concatenate([J, r[:, None]], axis=1)[:, :, None] * flat
+    if not weight.any():
+        size = len(model.parameters)
+        return QuoteTerms(*_summed_up(np.zeros((len(quotes), size + 1, size * size))))
+    return terms_of(objective_of(quotes, residual=residual, weights=weight)[0], model, reference)
+
+
+def terms_of(objective: Objective, model: Model, reference: Theta) -> QuoteTerms:
+    """Return what each quote of an objective adds to the sums, in the order of the quotes.
+
+    Raises:
+        ParameterError: the reference is not a point of the model, or too close to its boundary.
+    """
+    theta, size = model.parameters.vector(reference), len(model.parameters)
+    r, J = rows(objective, model, theta)
+    D = np.empty((len(r), size, size))
+    for i, h in enumerate(STEP * np.maximum(np.abs(theta), np.abs(model.parameters.starts[0]))):
+        up, down = theta.copy(), theta.copy()
+        up[i], down[i] = theta[i] + h, theta[i] - h
+        D[:, :, i] = (rows(objective, model, up)[1] - rows(objective, model, down)[1]) / (2.0 * h)
+    flat = (D + D.transpose(0, 2, 1)).reshape(len(r), 1, -1) * (0.5 * objective.weight[:, None, None])
+    each = np.zeros((len(objective.weights), size + 1, size * size))
+    each[objective.order] = np.concatenate([J, r[:, None]], axis=1)[:, :, None] * flat
+    return QuoteTerms(*_summed_up(each))
+
+
+def _summed_up(each: Floats) -> tuple[Floats, SecondOrder]:
     each.flags.writeable = False
-    return QuoteTerms(each, _summed(each))
+    return each, _summed(each)
 
 
 def _summed(each: Floats) -> SecondOrder:

@@ -165,27 +165,20 @@ class Stacked(NamedTuple):
     """What steps and their judges read of every group of a panel, one row per group, in order."""
 
     curvature: Floats  # groups x q x q
-    references: Floats
-    offsets: Floats
-    slopes: Floats  # groups x shared parameters
+    follow: Floats  # groups x (2 + shared parameters): reference and offset of the latent parameter, then its slopes
 
     @staticmethod
-    def of(blocks: Iterable[NormalEquations], eliminated: Collection[Reduced]) -> Stacked:
+    def of(blocks: Iterable[NormalEquations], eliminated: Iterable[Reduced]) -> Stacked:
         """Stack these groups."""
         known = list(blocks)
         size = known[0].schema.columns
         triangles = np.array([block.solved[: len(block.words)] for block in known])
-        return Stacked(
-            triangles[:, np.array(places(size))][:, : size - 1, : size - 1],
-            np.array([one.reference for one in eliminated]),
-            np.array([one.offset for one in eliminated]),
-            np.array([one.slopes for one in eliminated]),
-        )
+        follow = np.array([(one.reference, one.offset, *one.slopes) for one in eliminated])
+        return Stacked(triangles[:, np.array(places(size))[:-1, :-1]], follow)
 
     def picked(self, more: Stacked | None, rows: Rows) -> Stacked:
         """Return these rows of it and of more below it."""
-        pairs = zip(self, self if more is None else more, strict=True)
-        return Stacked(*(mine[rows] if more is None else np.concatenate([mine, other])[rows] for mine, other in pairs))
+        return Stacked(*(picked(*pair, rows) for pair in zip(self, more or (None, None), strict=True)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -229,12 +222,12 @@ class System:
         """Return the plain system of these normal equations."""
         return System({WHOLE: equations})
 
-    @property
+    @cached_property
     def groups(self) -> tuple[Group, ...]:
         """The groups that have a latent parameter, in order; none for a plain system."""
         return () if self.latent is None else tuple(self.blocks)
 
-    @property
+    @cached_property
     def count(self) -> int:
         """The number of quotes in it."""
         return sum(block.count for block in self.blocks.values())
@@ -311,31 +304,21 @@ class System:
         lost = {*gone, *(group for group in blocks if group not in new)}
         for block in new.values():
             refuse_mixing(self.schema, shared_schema(block.schema, self.latent))
-        kept = _exchanged(self.blocks, lost, new)
-        is_in_order = all(group in self.blocks for group in new)
-        if not is_in_order and self.groups:  # the next date is the usual case, and needs no sorting
-            fresh = [group for group in new if group not in self.blocks]
-            is_in_order = len(fresh) == 1 and rank(self.groups[-1]) < rank(fresh[0])
-        ordered = kept if is_in_order else {group: kept[group] for group in sorted(kept, key=rank)}
+        found = {g: Reduced.of(block, self.latent, held=g in self.held) for g, block in new.items()}
+        old = [self._eliminated[group] for group in {*lost, *new} if group in self.blocks]
+        groups, rows = exchanged_rows(self.groups, lost, new)
         made = object.__new__(System)
         made.__dict__.update(
-            blocks=MappingProxyType(ordered), latent=self.latent, held=frozenset(self.held) & ordered.keys()
+            blocks=MappingProxyType(_exchanged(self.blocks, new, groups)),
+            latent=self.latent,
+            held=self.held and self.held.intersection(groups),
+            groups=groups,
+            count=self.count + sum(one.piece.count for one in found.values()) - sum(one.piece.count for one in old),
+            _eliminated=_exchanged(self._eliminated, found, groups),
+            _total=self._total + sum(one.packed for one in found.values()) - sum(one.packed for one in old),
         )
-        latent = self.latent
-        found = {g: Reduced.of(block, latent, held=g in made.held) for g, block in new.items()}
-        total, pieces = self._packed
-        total += sum(one.packed for one in found.values())
-        total -= sum(pieces[group] for group in {*lost, *new} if group in pieces)
-        eliminated = _exchanged(self._eliminated, lost, found)
-        packed = _exchanged(pieces, lost, {group: one.packed for group, one in found.items()})
-        if not is_in_order:
-            eliminated = {group: eliminated[group] for group in ordered}
-            packed = {group: packed[group] for group in ordered}
-        made.__dict__["_eliminated"], made.__dict__["_packed"] = eliminated, (total, packed)
-        if "_stacked" in self.__dict__ and ordered:
-            at = {group: n for n, group in enumerate((*self.blocks, *found))}  # the later row counts
+        if groups:
             more = Stacked.of(new.values(), found.values()) if new else None
-            rows = np.array([at[group] for group in ordered], np.intp)
             made.__dict__["_stacked"] = self._stacked.picked(more, rows)
         return made
 
@@ -382,7 +365,7 @@ class System:
     @cached_property
     def _reduced(self) -> NormalEquations:
         schema = self.schema
-        return NormalEquations(schema, unpack(self._packed[0], len(exact.zero(schema.columns))), self.count)
+        return NormalEquations(schema, unpack(self._total, len(exact.zero(schema.columns))), self.count)
 
     def step(self, *, ridge: Ridge = None, free: tuple[int, ...] | None = None) -> OneStep:
         """Return one Gauss-Newton step of all parameters.
@@ -415,9 +398,9 @@ class System:
         return OneStep(left, followers=followers, source=self, dropped=number)
 
     @cached_property
-    def _packed(self) -> tuple[int, dict[Group, int]]:
-        pieces = {group: one.packed for group, one in self._eliminated.items()}
-        return sum(pieces.values()), pieces
+    def _total(self) -> int:
+        """All pieces, packed and added."""
+        return sum(one.packed for one in self._eliminated.values())
 
     @cached_property
     def _eliminated(self) -> dict[Group, Reduced]:
@@ -432,14 +415,13 @@ class System:
     @cached_property
     def _ready(self) -> tuple[Schema, int, int, dict[Group, tuple[int, int]], Followers]:
         """The inputs of ``step_without``: schema, number and total of the sums, those of each group, followers."""
-        total, pieces = self._packed
-        placed = {group: (n, piece) for n, (group, piece) in enumerate(pieces.items())}
-        return self.schema, len(exact.zero(self.schema.columns)), total, placed, self._followers
+        placed = {group: (n, one.packed) for n, (group, one) in enumerate(self._eliminated.items())}
+        return self.schema, len(exact.zero(self.schema.columns)), self._total, placed, self._followers
 
     @cached_property
     def _followers(self) -> Followers:
-        found = self._stacked
-        return Followers(self.groups, found.references, found.offsets, np.ascontiguousarray(found.slopes.T))
+        columns = np.ascontiguousarray(self._stacked.follow.T)
+        return Followers(self.groups, columns[0], columns[1], columns[2:])
 
     @cached_property
     def _stacked(self) -> Stacked:
@@ -459,7 +441,7 @@ class System:
 
     def _known(self, groups: Iterable[Group]) -> Collection[Group]:
         asked = set(groups)
-        missing = [group for group in asked if group not in self.groups]
+        missing = [group for group in asked if self.latent is None or group not in self.blocks]
         if missing:
             have = ", ".join(map(repr, self.groups[:3])) + (", ..." if len(self.groups) > 3 else "")
             raise UnknownIdError(
@@ -543,13 +525,36 @@ class FootprintBlocks:
         return NameIndex.of(ids), np.cumsum([len(rows) for rows in blocks], dtype=np.intp)
 
 
-def _exchanged(old: Mapping[Group, T], out: Iterable[Group], new: Mapping[Group, T]) -> dict[Group, T]:
-    """Return a mapping without some groups and with others, in the old order, new groups last."""
-    found = dict(old)  # copied as a whole: most groups stay
-    for group in out:
-        found.pop(group, None)
-    found.update(new)
+def exchanged_rows(
+    old: tuple[Group, ...], lost: Collection[Group], new: Collection[Group]
+) -> tuple[tuple[Group, ...], Rows]:
+    """Return the groups of now, in order, and where each is found in the old ones with the new ones below them."""
+    rows: dict[Group, int] = dict(zip(old, range(len(old)), strict=True))
+    for group in lost:
+        rows.pop(group, None)
+    last, fresh = next(reversed(rows), None), [group for group in new if group not in rows]
+    rows.update(zip(new, range(len(old), len(old) + len(new)), strict=True))
+    is_next = len(fresh) == 1 and (last is None or rank(last) < rank(fresh[0]))
+    if fresh and not is_next:  # the next date is the usual case, and needs no sorting
+        rows = {group: rows[group] for group in sorted(rows, key=rank)}
+    return tuple(rows), np.array(list(rows.values()), np.intp)
+
+
+def picked(old: Floats, more: Floats | None, rows: Rows) -> Floats:
+    """Return these rows of an array with more below it; the old ones are copied once."""
+    found: Floats = old.take(rows, axis=0, mode="clip")
+    if more is not None:
+        is_new = rows >= len(old)
+        found[is_new] = more[rows[is_new] - len(old)]
     return found
+
+
+def _exchanged(old: Mapping[Group, T], new: Mapping[Group, T], groups: tuple[Group, ...]) -> dict[Group, T]:
+    """Return the values of these groups in their order: new ones, and those of before for the others."""
+    found = {**old, **new}
+    for group in found.keys() - groups if len(found) > len(groups) else ():
+        del found[group]
+    return found if tuple(found) == groups else {group: found[group] for group in groups}
 
 
 def _solve_part(equations: NormalEquations, free: tuple[int, ...], ridge: Ridge) -> list[float]:
