@@ -350,17 +350,17 @@ def _stated(
     return StandardErrors(basis, errors, names, covariance, freedom, *known)
 
 
-def step_label(base: Calibration) -> str | Reason:
-    """Return the label by which the quotes of a step are clustered; or why its errors are those of independent ones."""
+def step_label(base: Calibration) -> tuple[str | None, Reason]:
+    """Return the label by which the quotes of a step are clustered; None if they count as independent, and why."""
     asked = Errors.asked(base.settings.errors)
     if asked.unit is Unit.INDEPENDENT:
-        return Reason.ASKED
+        return None, Reason.ASKED
     if _feller_binds(base):
-        return Reason.FELLER
+        return None, Reason.FELLER
     label = asked.labels[0] if asked.labels else _usual_label(base)
     if label is None:
-        return Reason.NO_LABEL
-    return label if len(asked.labels) < 2 and base.panel in (None, label) else Reason.STEP
+        return None, Reason.NO_LABEL
+    return (label, Reason.ASKED) if len(asked.labels) < 2 and base.panel in (None, label) else (None, Reason.STEP)
 
 
 def step_errors(
@@ -375,18 +375,18 @@ def step_errors(
         independent: the errors of independent quotes after the step.
         states: of every cluster of a plain book; None for a panel, whose groups are its clusters.
     """
-    label, source, whole = step_label(base), step.system, step.equations
+    (label, reason), source, whole = step_label(base), step.system, step.equations
     kept = list(range(len(whole.schema.parameters))) if step.free is None else list(step.free)
     names, known = tuple(whole.schema.parameters[i] for i in kept), (step.parameters, independent)
     moving = len(kept) + len(source.groups) - int(np.count_nonzero(source.are_held))
     curvature = whole.system().curvature[np.ix_(kept, kept)]
-    pieces = [] if isinstance(label, Reason) else list((source.pieces if states is None else states).values())
+    pieces = [] if label is None else list((source.pieces if states is None else states).values())
     unit = Errors.asked(base.settings.errors).unit
-    if isinstance(label, Reason) or (unit is None and len(pieces) <= len(kept)):
+    if label is None or (unit is None and len(pieces) <= len(kept)):
         few = Reason.ONE_CLUSTER if len(pieces) < 2 else Reason.FEW_CLUSTERS
         basis = (
-            Basis(Unit.INDEPENDENT, estimated=len(kept), reason=label)
-            if isinstance(label, Reason)
+            Basis(Unit.INDEPENDENT, estimated=len(kept), reason=reason)
+            if label is None
             else Basis(Unit.INDEPENDENT, (label,), (len(pieces),), estimated=len(kept), reason=few)
         )
         freedom = max(whole.count - moving, 1)

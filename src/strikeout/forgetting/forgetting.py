@@ -188,8 +188,8 @@ class Forgetting:
         """
         if self.step is None or self.operator != "downdate":
             return self.calibration.errors
-        before, label, states = self.before, step_label(self.before), None
-        if before.panel is None and isinstance(label, str):
+        before, (label, _), states = self.before, step_label(self.before), None
+        if before.panel is None and label is not None:
             used, rows = before.used, before.footprints.whole
             gone = self.ids[np.isin(self.ids, used.ids)]
             states = states_without(cluster_states(used, rows, label), used, rows, label, gone)

@@ -114,8 +114,8 @@ class Update:
         """Standard errors in the unit of the settings; after one step they follow from the exact states of clusters."""
         if self.taken is None:
             return self.base.errors
-        step, label, states = self.taken[0], step_label(self.base), None
-        if self.base.panel is None and isinstance(label, str):
+        step, (label, _), states = self.taken[0], step_label(self.base), None
+        if self.base.panel is None and label is not None:
             used = chosen(self.quotes, self.base.settings.select)
             states = cluster_states(used, self.base.footprints_of(used, self.base.references[WHOLE]), label)
         return step_errors(self.base, step, self.standard_errors, states)

@@ -399,7 +399,7 @@ class System:
 
     @cached_property
     def _total(self) -> int:
-        """All pieces, packed and added."""
+        """The normal equations of all groups, packed and added."""
         return sum(one.packed for one in self._eliminated.values())
 
     @cached_property
