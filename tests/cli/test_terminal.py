@@ -187,3 +187,24 @@ def test_long_lines_go_on_beside_the_name_they_begin_with_on_a_terminal_and_stay
     assert lines[1].startswith(" " * 7)
     assert not lines[1].startswith(" " * 8)
     assert " ".join(" ".join(lines).split()) == " ".join(text.split())
+
+
+def test_a_narrow_log_leaves_out_the_reason_before_the_person():
+    from strikeout.cli.book_commands import ENTRY_HEADINGS, entry_table
+
+    spare = [ENTRY_HEADINGS[place] for place in entry_table([], {}).spare]
+    assert spare == ["why", "who"]
+
+
+@pytest.mark.parametrize("condition", ["", "strike >", "date > 2022-05-01"])
+def test_errors_of_conditions_name_the_option(condition):
+    from strikeout.cli.exit_codes import spelled
+    from strikeout.errors import StrikeoutError
+    from strikeout.quotes.selection import nothing_matches, select
+    from strikeout.synthetic import random_quotes
+
+    quotes = random_quotes(10, maturities=2, seed=1)
+    with pytest.raises(StrikeoutError) as caught:
+        select(quotes, condition)
+    nothing = nothing_matches(quotes, "1 = 2", verb="erase")
+    assert all(spelled(error.parts).startswith("--where") for error in (caught.value, nothing))

@@ -146,7 +146,8 @@ def check_all(count: int, total: int, *, where: str | None, all_quotes: bool, ve
     """Raise UsageError if a condition matches every quote of a book and that is not confirmed."""
     if where is not None and count == total and not all_quotes:
         raise UsageError(
-            f"where={where!r}: ALL {many(count, 'quote')} match. If you want to {verb} all of them, add ",
+            Argument("where", where),
+            f": ALL {many(count, 'quote')} match. If you want to {verb} all of them, add ",
             Argument("all_quotes", True),
             ".",
             where=where,

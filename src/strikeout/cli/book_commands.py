@@ -122,7 +122,7 @@ def entry_table(entries: Sequence[Entry], approved: Mapping[int, int | None]) ->
         )
         for entry in entries
     ]
-    return Table(ENTRY_HEADINGS, rows, numbers=(0,), whole=(1, 5), spare=(2, 6))
+    return Table(ENTRY_HEADINGS, rows, numbers=(0,), whole=(1, 5), spare=(6, 2))
 
 
 def report_change(change: Change, output: Output, *, notes: Iterable[str] = (), **more: Any) -> int:

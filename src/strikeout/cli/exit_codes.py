@@ -66,6 +66,7 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
     "through": ("--through", "SOURCE"),
     "tolerance": ("--tolerance", "ERRORS"),
     "weights": ("--weights", "NAME"),
+    "where": ("--where", "CONDITION"),
 }
 ADVICE: Mapping[Advice, str] = {
     Advice.FIT_EACH: 'Calibrate each (strikeout calibrate FILE --by underlying), choose one (--where "underlying = '

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
 from strikeout.quotes.contracts import Features
-from strikeout.text import did_you_mean
+from strikeout.text import Argument, did_you_mean
 
 if TYPE_CHECKING:
     from strikeout.quotes.columns import Column as FileColumn
@@ -176,7 +176,8 @@ def typed(where: str, columns: Mapping[str, Column]) -> str:
     for token in words:
         if token.kind == "date":
             raise UsageError(
-                f"where: {token.text} is not compared with a date. Write '{token.text}' if it is one, or "
+                Argument("where"),
+                f": {token.text} is not compared with a date. Write '{token.text}' if it is one, or "
                 f"{' - '.join(re.split('[-/.]', token.text))} with spaces if it is a number.",
                 text=token.text,
             )
@@ -261,7 +262,7 @@ def check_closed(where: str, shown: str) -> None:
     ):
         problem = f"it ends with {last.text}, and something must follow"
     if problem:
-        raise UsageError(f"where: {shown} is not a condition: {problem}.", where=where)
+        raise UsageError(Argument("where"), f": {shown} is not a condition: {problem}.", where=where)
 
 
 def with_headers(where: str, names: Mapping[str, str], reasons: Mapping[str, str], known: Iterable[str]) -> str:
@@ -282,7 +283,7 @@ def with_headers(where: str, names: Mapping[str, str], reasons: Mapping[str, str
         if full_name(name, known) is not None:
             continue
         if name in without:
-            raise UsageError(f"where: the column {token.text} {without[name]}.", column=name)
+            raise UsageError(Argument("where"), f": the column {token.text} {without[name]}.", column=name)
         token.text = meaning.get(name, token.text)
     return "".join(token.text for token in tokens)
 
@@ -392,7 +393,8 @@ def _write_date(literal: _Token, sign: str, column: str) -> None:
         else:
             why = "is not a date" if literal.kind != "number" else "is a number, and dates are compared with dates"
         raise UsageError(
-            f"where: {literal.text}, compared with {column}, {why}. Write it as '2022-05-31'.",
+            Argument("where"),
+            f": {literal.text}, compared with {column}, {why}. Write it as '2022-05-31'.",
             text=text,
             column=column,
         )

@@ -27,7 +27,7 @@ from strikeout.quotes.conditions import (
 from strikeout.quotes.contracts import Features
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
-from strikeout.text import did_you_mean
+from strikeout.text import Argument, did_you_mean
 
 # A condition may look at the book and compute; it may not write, attach a file, load code or run for ever.
 _ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
@@ -77,10 +77,11 @@ def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
     array(['small-086-30-90', 'small-087-30-90'], dtype='<U16')
     """
     if not isinstance(where, str) or not where.strip():
-        raise UsageError("where is empty. Give a condition, such as \"source = 'b' and strike > 120\".")
+        raise UsageError(Argument("where"), " is empty. Give a condition, such as \"source = 'b' and strike > 120\".")
     if len(where) > LONGEST_CONDITION:
         raise UsageError(
-            f"where has {len(where):,} characters; at most {LONGEST_CONDITION:,} are read. Give ids instead.",
+            Argument("where"),
+            f" has {len(where):,} characters; at most {LONGEST_CONDITION:,} are read. Give ids instead.",
             characters=len(where),
         )
     own, labels, columns = _all_columns(quotes, also)
@@ -91,7 +92,8 @@ def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
     ambiguous = sorted(used & own.keys() & labels.keys())
     if ambiguous:
         raise UsageError(
-            f"where: {ambiguous[0]!r} is both a column of every book and a label of this one. Rename the label.",
+            Argument("where"),
+            f": {ambiguous[0]!r} is both a column of every book and a label of this one. Rename the label.",
             column=ambiguous[0],
         )
     arrays = {name: columns[name]() for name in columns if name in used}
@@ -107,7 +109,8 @@ def nothing_matches(quotes: Quotes, where: str, *, verb: str, also: Iterable[str
     """Return the error for a condition that no quote matches: with the values of the labels it compares."""
     found = unmatched_texts(quotes, where, also=also)
     return NothingMeantError(
-        f"where: no quotes match {_cut(where)}; there is nothing to {verb}." + "".join(f" {one}" for one in found[:3]),
+        Argument("where"),
+        f": no quotes match {_cut(where)}; there is nothing to {verb}." + "".join(f" {one}" for one in found[:3]),
         where=where,
         unmatched=[{"column": one.column, "text": one.text, "nearest": list(one.nearest)} for one in found],
     )
@@ -161,7 +164,9 @@ def _table(where: str, columns: dict[str, NDArray[Any]]) -> Iterator[sqlite3.Con
         try:
             connection.execute(f"CREATE TABLE quotes (_row INTEGER PRIMARY KEY{kinds})")
         except (sqlite3.Error, ValueError) as error:
-            raise UsageError(f"where: {_cut(where)} cannot be asked of this book: {error}. {remedy}") from error
+            raise UsageError(
+                Argument("where"), f": {_cut(where)} cannot be asked of this book: {error}. {remedy}"
+            ) from error
         yield connection
     finally:
         connection.close()
@@ -208,7 +213,8 @@ def _ask(
             if _code(error) == sqlite3.SQLITE_INTERRUPT and not refused:
                 raise KeyboardInterrupt from error  # sqlite3 swallows what a progress handler raises
             raise UsageError(
-                f"where: {_cut(where)} is not a condition on these quotes: {_explained(error, refused)}. "
+                Argument("where"),
+                f": {_cut(where)} is not a condition on these quotes: {_explained(error, refused)}. "
                 f"{misspelt(where, columns, FUNCTIONS)}The columns are {_listed(columns)}.",
                 where=where,
             ) from error
