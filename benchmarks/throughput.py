@@ -107,7 +107,8 @@ def _steps(given: so.scale.Lake, derived: so.scale.Lake) -> tuple[dict[str, floa
 
 def _fresh(quotes: so.Quotes) -> so.Quotes:
     """Return the same quotes, without what an earlier call has sorted."""
-    return quotes[slice(None)]
+    columns = {name: getattr(quotes, name) for name in ("ids", "observed", "weight", "spread", "labels")}
+    return so.Quotes._trusted(contracts=quotes.contracts[slice(None)], **columns)
 
 
 class Speed(NamedTuple):

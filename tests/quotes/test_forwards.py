@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from strikeout.errors import RefusedError
-from strikeout.quotes.forwards import derived, is_derived, refits, underived
+from strikeout.quotes.columns import SOME_ROWS
+from strikeout.quotes.forwards import derived, is_derived, refits, shares_forwards, touched_by, underived
 from strikeout.quotes.parity import slice_numbers
 from strikeout.quotes.quotes import Quotes, join
 from strikeout.quotes.reading import inspect_quotes
@@ -265,3 +266,35 @@ def test_slices_are_numbered_in_the_order_in_which_they_first_occur(is_sorted):
     assert first.tolist() == [wanted.index(number) for number in range(len(seen))]
     none, no_first = slice_numbers({}, np.empty(0))
     assert len(none) == len(no_first) == 0
+
+
+def test_pairs_are_found_behind_many_rows_without_any() -> None:
+    pairs = chain()
+    lonely = pl.DataFrame({"strike": np.arange(1.0, 2.0 + SOME_ROWS), "right": "C", "bid": 1.0, "ask": 1.1})
+    lonely = lonely.with_columns(quote_date=pl.lit("2023-03-01"), expiry=pl.lit("2023-09-01")).select(pairs.columns)
+    found = read(pl.concat([lonely, pairs]))
+    assert same(found, read(pairs))
+
+
+def test_forwards_are_shared_by_groups_if_a_slice_has_quotes_of_two() -> None:
+    quotes = read(chain())
+    by_slice, _ = slice_numbers(quotes.labels, quotes.contracts.expiry)
+    mixed = np.where(np.arange(len(quotes)) == 7, 9, by_slice)
+    for group in (by_slice, by_slice % 2, mixed):
+        expected = any(touched_by(quotes, group == own).any() for own in np.unique(group))
+        assert shares_forwards(quotes, group) == expected
+    assert shares_forwards(quotes, mixed)
+    assert not shares_forwards(quotes, by_slice)
+
+
+@pytest.mark.parametrize("odd", ["", " ", "x"])
+def test_columns_of_one_value_are_read_as_columns_of_several(odd: str) -> None:
+    frame = chain().with_columns(underlying=pl.lit(" SPX "), licence=pl.lit("L1"))
+    more = frame.tail(2).with_columns(underlying=pl.lit(odd), licence=pl.lit("L2"), quote_date=pl.lit("2024-03-04"))
+    alone, beside = read(frame), read(pl.concat([frame, more]))
+    kept = beside[np.isin(beside.ids, alone.ids)]
+    assert len(kept) == len(alone) == frame.height
+    assert same(kept, alone)
+    assert {name: column.tolist() for name, column in kept.labels.items()} == {
+        name: column.tolist() for name, column in alone.labels.items()
+    }

@@ -47,7 +47,7 @@ from strikeout.kernels.arrays import Floats
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.models.named import with_full_names
 from strikeout.statistics.linearize import price_residuals, rows
-from strikeout.statistics.losses import SQUARED, AskedLoss, RobustLoss, Squared, noise_variance
+from strikeout.statistics.losses import SQUARED, AskedLoss, Squared, noise_variance
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.objective import Objective, Residual, Weighting, objective_of
 from strikeout.statistics.system import System
@@ -328,8 +328,7 @@ def _fit_panel(quotes: Quotes, model: Model, how: Settings, label: str, progress
 
 
 def _threshold(best: SearchEnd[Posed]) -> float | None:
-    loss = best.objective.loss
-    return loss.threshold if isinstance(loss, RobustLoss) else None
+    return getattr(best.objective.loss, "threshold", None)  # only a robust loss has one
 
 
 def check_one_underlying(quotes: Quotes, *, can_pool: bool = True) -> None:

@@ -20,7 +20,7 @@ from strikeout.errors import ColumnError
 from strikeout.kernels.arrays import Words
 from strikeout.quotes.applying import filled_columns, stacked
 from strikeout.quotes.clock import Clock
-from strikeout.quotes.columns import BESIDE, NO_ROAD, SLICE, Layout, paired_rows, rights, with_constants
+from strikeout.quotes.columns import BESIDE, NO_ROAD, SLICE, Layout, once, paired_rows, rights, with_constants
 from strikeout.quotes.dividends import Dividends
 from strikeout.quotes.issues import BY_ITSELF, IssueLog, Issues
 from strikeout.quotes.limits import check_bad
@@ -115,12 +115,15 @@ class SchemaSample:
         return SchemaSample(rows, self.shown if shown is None else shown)
 
 
+def _is_word(column: pl.Series) -> pl.Series:
+    return column.str.strip_chars().cast(pl.Float64, strict=False).is_null() & column.is_not_null()
+
+
 def _facts(column: pl.Series) -> dict[str, pl.Series]:
     """Return the facts a cell can show, and which cells show them."""
     facts = {"empty": column.is_null(), "filled": column.is_not_null()}
     if column.name.strip().lower() == NUMBER_OR_NAME and column.dtype == pl.String:
-        number = column.str.strip_chars().cast(pl.Float64, strict=False)
-        facts["word"] = number.is_null() & column.is_not_null()
+        facts["word"] = once(column, _is_word)
     return facts
 
 
@@ -381,7 +384,8 @@ def _packed(rows: Rows, table: Table, begin: int) -> pl.DataFrame:
     columns = {"at": at, "row": table.rows.cast(pl.Int64), "id": rows.ids}
     columns |= {WORK + name: rows.work[name] for name in VALUES if name in rows.work.columns}
     columns |= {LABEL + name: rows.labels[name] for name in rows.labels.columns}
-    packed = pl.DataFrame(columns)
+    # Columns in pieces of different lengths would be copied by every later select.
+    packed = pl.DataFrame(columns).rechunk()
     return packed if rows.good.all() else packed.filter(rows.good)
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from strikeout.text import Argument, Mention
 FORWARD_SOURCES = ("given", "parity", "spot")
 BESIDE = "beside"  # parity, of slices whose other quotes are elsewhere: in the book these will be part of
 SLICE = (*MOMENT, "expiry", "expiry_years")
+SOME_ROWS = 10_000  # of a file, among which a slice with calls and puts is looked for first
 _BY_VALUE = ("strike", "expiry_years")
 _DESCRIBED = {
     "given": "forward",
@@ -134,6 +135,10 @@ def _has_pairs(frame: pl.DataFrame, places: Mapping[str, str]) -> bool:
 
 def paired_rows(frame: pl.DataFrame, places: Mapping[str, str]) -> pl.DataFrame:
     """Return the rows of a slice that has calls and puts at enough strikes for a line; none if no slice has."""
+    if frame.height > SOME_ROWS:  # most files have one among the first rows
+        found = paired_rows(frame.head(SOME_ROWS), places)
+        if found.height:
+            return found
     named = rights(frame, places)
     slice_ = [role for role in SLICE if role in named.columns]
     of_one = named.join(_paired(named).head(1), on=slice_, how="semi", nulls_equal=True, maintain_order="left")
@@ -463,6 +468,13 @@ def _understood(
         return Column(name, role, UNITS[role] if role else "label", is_used=role in used)
 
     return tuple(column(name) for name in frame.columns)
+
+
+def once(column: pl.Series, function: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """Return a function of each cell; computed for one cell if all are equal, which is common in files of one date."""
+    if column.len() < 2 or column.null_count() or not (column == column[0]).all():
+        return function(column)
+    return function(column.head(1)).new_from_index(0, column.len())
 
 
 def as_text(frame: pl.DataFrame, name: str) -> pl.Series:

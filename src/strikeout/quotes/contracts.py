@@ -123,8 +123,10 @@ class Contracts:
         picked = rows if isinstance(rows, slice) else np.asarray(rows, np.intp if np.size(rows) == 0 else None)
         out = object.__new__(Contracts)  # what was checked once need not be checked again
         columns = vars(out)
+        is_numbers = isinstance(picked, np.ndarray) and picked.dtype.kind == "i"  # take is three times as fast
         for name in COLUMNS:
-            columns[name] = _frozen(np.atleast_1d(getattr(self, name)[picked]))
+            column = getattr(self, name)
+            columns[name] = _frozen(np.atleast_1d(column.take(picked) if is_numbers else column[picked]))
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:

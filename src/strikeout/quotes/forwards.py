@@ -187,25 +187,31 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
         rows: whose slices are looked at; all whose forward is derived where not given. Whole slices, or the answer is
             that of a smaller book.
     """
-    at = np.flatnonzero(is_derived(quotes) if rows is None else rows & is_derived(quotes))
-    if not at.size:
-        return quotes, Forwards.none()
+    chosen = is_derived(quotes) if rows is None else rows & is_derived(quotes)
+    return _refit(quotes, chosen) if chosen.any() else (quotes, Forwards.none())
+
+
+def _refit(quotes: Quotes, rows: Mask) -> tuple[Quotes, Forwards]:
+    """Return the same as ``derived``, for rows that are all derived, and at least one."""
+    at: Rows | slice = slice(None) if rows.all() else np.flatnonzero(rows)  # all of a file are not copied
+    count = int(np.count_nonzero(rows))
     c, labels = quotes.contracts[at], {name: quotes.labels[name][at] for name in NEEDED if name in quotes.labels}
     numbers, first = slice_numbers(labels, c.expiry)
-    is_own = _column(labels, DISCOUNT_FROM, len(at)) != "parity"
-    years, american = c.expiry[first], _any(numbers, _is_american(labels, len(at)), len(first))
+    is_own = _column(labels, DISCOUNT_FROM, count) != "parity"
+    years, american = c.expiry[first], _any(numbers, _is_american(labels, count), len(first))
     own = _medians(numbers, np.where(is_own, c.discount, np.nan), len(first))
-    mid = _numbers(labels, AMERICAN_MID, len(at))
+    mid = _numbers(labels, AMERICAN_MID, count)
     early = np.isfinite(mid)
     price, converted = np.where(early, mid, quotes.observed[at]), _any(numbers, early, len(first))
     spot, spread = np.where(is_own, _from_spot(labels, c), np.nan), quotes.spread[at]
     rounds = ROUNDS if early.any() else 0
-    near = np.ones(len(at), bool)  # whose European prices the next round needs
+    near = np.ones(count, bool)  # whose European prices the next round needs
     last = moved = np.full(len(first), np.nan)  # forwards of the round before, and what the last round moved them by
     for turn in range(rounds + 1):
         # American slices keep their narrow band in every round: far from the money mids determine volatilities poorly.
+        some = slice(None) if near.all() else near
         lines = parity_lines(
-            parity.Quotes(numbers[near], c.strike[near], c.is_call[near], price[near], spread[near]),
+            parity.Quotes(numbers[some], c.strike[some], c.is_call[some], price[some], spread[some]),
             years=years, discount=own if turn else _begin(own, years, converted), american=american,
         )  # fmt: skip
         moved, last = lines.forward - last, lines.forward
@@ -213,7 +219,7 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
         has_line = np.isfinite(lines.forward)[numbers]
         forward = np.where(has_line, lines.forward[numbers], np.where(np.isfinite(spot) & (spot > 0.0), spot, np.nan))
         lost = ~np.isfinite(forward)
-        near = np.ones(len(at), bool) if turn == rounds else _near(numbers, c.strike, lines.forward, near, converted)
+        near = np.ones(count, bool) if turn == rounds else _near(numbers, c.strike, lines.forward, near, converted)
         price = _as_european(c, labels, price, near, forward=forward, discount=discount)
     source = WORDS[np.where(lost, 0, np.where(has_line, 1, 2))]
     forward, discount = np.where(lost, c.strike, forward), np.where(lost & ~is_own, PLAIN, discount)
@@ -273,11 +279,14 @@ def with_given(found: Forwards, quotes: Quotes) -> Forwards:
 def with_forwards(quotes: Quotes) -> tuple[Quotes, Forwards | None, Mask]:
     """Return a book as it was read, stand-ins and all, with the forwards of its slices; how they were found, and the
     rows, left out of the book, for which there is none."""
-    if not is_derived(quotes).any():
-        return quotes, None, np.zeros(len(quotes), bool)
-    made, report = derived(quotes)
+    rows = is_derived(quotes)
+    if not rows.any():
+        return quotes, None, rows
+    made, report = _refit(quotes, rows)
+    if "none" not in report.source:
+        return made, report, np.zeros(len(quotes), bool)
     lost: Mask = made.labels[FORWARD_FROM] == "none"
-    return (made[~lost] if lost.any() else made), report, lost
+    return made[~lost], report, lost
 
 
 def refitted(quotes: Quotes, rows: Mask) -> Quotes:
@@ -339,7 +348,18 @@ def touched_by(quotes: Quotes, gone: Mask) -> Mask:
     return found
 
 
-def _conversion(numbers: Rows, mid: Floats, made: Quotes, at: Rows, count: int) -> Any:
+def shares_forwards(quotes: Quotes, group: Rows) -> bool:
+    """Return whether a derived forward depends on quotes of different groups."""
+    rows = is_derived(quotes)
+    if not rows.any():
+        return False
+    numbers, first = slice_numbers(quotes.labels, quotes.contracts.expiry)
+    of_slice = np.full(len(first), -1, np.intp)
+    of_slice[numbers[rows]] = group[rows]  # of several assignments to one place the last one stays
+    return bool((of_slice[numbers[rows]] != group[rows]).any())
+
+
+def _conversion(numbers: Rows, mid: Floats, made: Quotes, at: Rows | slice, count: int) -> Any:
     """Return how many American mids of each slice are European prices now, and what that is in volatility points."""
     early = np.isfinite(mid)
     if not early.any():
@@ -351,7 +371,7 @@ def _conversion(numbers: Rows, mid: Floats, made: Quotes, at: Rows, count: int) 
         black.implied_volatility(price[outside], part.forward, part.strike, part.expiry, part.discount, part.is_call)
         for price in (mid, made.observed[at])
     )
-    apart = np.full(len(at), np.nan)
+    apart = np.full(len(c), np.nan)
     apart[outside] = 100.0 * (before - after)
     converted = np.bincount(numbers, weights=early, minlength=count).astype(np.intp)
     return {"converted": converted, "correction": _medians(numbers, apart, count)}
@@ -399,7 +419,9 @@ def _as_european(
     return found
 
 
-def _placed(quotes: Quotes, at: Rows, *, forward: Floats, discount: Floats, source: Any, observed: Floats) -> Quotes:
+def _placed(
+    quotes: Quotes, at: Rows | slice, *, forward: Floats, discount: Floats, source: Any, observed: Floats
+) -> Quotes:
     c = quotes.contracts
     columns = {"forward": np.array(c.forward), "discount": np.array(c.discount)}
     columns["forward"][at], columns["discount"][at] = forward, discount
@@ -421,6 +443,8 @@ def _with(quotes: Quotes, *, contracts: Contracts, labels: Mapping[str, NDArray[
 def _from_spot(labels: Mapping[str, NDArray[Any]], contracts: Contracts) -> Floats:
     """``spot exp(-dividend_yield T) / discount`` less cash dividends; not-a-number if a label is missing."""
     spot, dividend = (_numbers(labels, name, len(contracts)) for name in ("spot", "dividend_yield"))
+    if not np.isfinite(spot).any():
+        return spot
     with np.errstate(over="ignore"):
         carry: Floats = elementary.exp(-dividend * contracts.expiry)
         found = spot * carry / contracts.discount
@@ -431,12 +455,13 @@ def _from_spot(labels: Mapping[str, NDArray[Any]], contracts: Contracts) -> Floa
 def _borrow(labels: Mapping[str, NDArray[Any]], numbers: Rows, first: Rows, c: Contracts) -> Floats:
     """Return the yield that the forward of each slice and the median of its spots imply, beside cash dividends."""
     part, spot = c[first], _medians(numbers, _numbers(labels, "spot", len(c)), len(first))
-    texts = _column(labels, DIVIDENDS, len(c))[first].tolist()
+    texts = _column({name: column[first] for name, column in labels.items()}, DIVIDENDS, len(first)).tolist()
     return borrows(texts, spot=spot, forward=part.forward, expiry=part.expiry, rate=_rate(part.discount, part.expiry))
 
 
 def _column(labels: Mapping[str, NDArray[Any]], name: str, count: int) -> NDArray[Any]:
-    return labels[name] if name in labels else np.full(count, "", object)
+    # np.full takes 20 times as long.
+    return labels[name] if name in labels else np.repeat(np.array([""], object), count)
 
 
 def _numbers(labels: Mapping[str, NDArray[Any]], name: str, count: int) -> Floats:
@@ -445,11 +470,11 @@ def _numbers(labels: Mapping[str, NDArray[Any]], name: str, count: int) -> Float
 
 
 def _is_american(labels: Mapping[str, NDArray[Any]], count: int) -> Mask:
-    return is_american(_column(labels, "exercise", count))
+    return is_american(labels["exercise"]) if "exercise" in labels else np.zeros(count, bool)
 
 
 def _any(numbers: Rows, mask: Mask, count: int) -> Mask:
-    found: Mask = np.bincount(numbers, weights=mask, minlength=count) > 0
+    found: Mask = np.bincount(numbers[mask], minlength=count) > 0
     return found
 
 

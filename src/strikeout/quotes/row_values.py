@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from strikeout.kernels import elementary
 from strikeout.quotes.clock import DAY, Clock
-from strikeout.quotes.columns import NUMBERS, Layout, as_text, label_name, quotient
+from strikeout.quotes.columns import NUMBERS, Layout, as_text, label_name, once, quotient
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.dividends import DIVIDENDS, Dividends, less_dividends
 from strikeout.quotes.exercise import european_prices, is_american
@@ -144,18 +144,18 @@ def _with_stand_ins(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> 
     rate = pl.lit(_decayed(work, "rate")) if "rate" in layout.places else nothing
     forward = pl.col("forward") if "given" in layout.forward_sources else nothing
     # A written book marks the forwards that were derived: those are refitted.
-    stated = {name: _stated(frame, layout, name) for name in (FORWARD_FROM, DISCOUNT_FROM)}
-    work = work.with_columns(
-        pl.Series("stated:forward", stated[FORWARD_FROM]), pl.Series("stated:discount", stated[DISCOUNT_FROM])
+    stated = {name: _stated(frame, layout, name) for name in (FORWARD_FROM, DISCOUNT_FROM) if name in layout.places}
+    forward_from, discount_from = (
+        pl.lit(stated[name]) if name in stated else pl.lit("") for name in (FORWARD_FROM, DISCOUNT_FROM)
     )
-    is_own = pl.col("stated:discount").is_in(["", "given", "rate"])
+    is_own = discount_from.is_in(["", "given", "rate"])
     own = pl.when(is_own).then(discount).fill_null(pl.when(is_own).then(rate))
     work = work.with_columns(
-        pl.when(is_own & discount.is_not_null() & (pl.col("stated:discount") != "rate")).then(pl.lit("given"))
+        pl.when(is_own & discount.is_not_null() & (discount_from != "rate")).then(pl.lit("given"))
         .when(own.is_not_null()).then(pl.lit("rate")).otherwise(pl.lit("parity")).alias(DISCOUNT_FROM),
         own.alias("own"),
     )  # fmt: skip
-    is_given = pl.col("stated:forward").is_in(["", "given"]) & forward.is_not_null() & pl.col("own").is_not_null()
+    is_given = forward_from.is_in(["", "given"]) & forward.is_not_null() & pl.col("own").is_not_null()
     carry = pl.lit(_decayed(work, "dividend_yield")) if "spot" in layout.forward_sources else nothing
     from_spot = pl.col("spot") * carry / pl.col("own") if "spot" in layout.forward_sources else nothing
     stand_in = pl.when(from_spot.is_infinite()).then(from_spot).otherwise(pl.col("strike"))  # an overflow stays one
@@ -163,7 +163,7 @@ def _with_stand_ins(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> 
         pl.when(is_given).then(pl.lit("given")).otherwise(pl.lit("parity")).alias(FORWARD_FROM),
         pl.when(is_given).then(forward).otherwise(stand_in).alias("forward"),
         pl.col("own").fill_null(PLAIN).alias("discount"),
-    ).drop("own", "stated:forward", "stated:discount")
+    ).drop("own")
 
 
 def _stated(frame: pl.DataFrame, layout: Layout, name: str) -> pl.Series:
@@ -242,6 +242,8 @@ def label_array(column: pl.Series, *, is_gappy: bool = False) -> NDArray[np.gene
     if column.dtype != pl.String:
         return np.array(column.extend_constant(None, 1).to_numpy()[:-1] if is_gappy else column.to_numpy())
     filled = column.fill_null("")
+    if filled.len() and (filled == filled[0]).all():
+        return np.repeat(np.array([filled[0]], object), filled.len())
     distinct = filled.unique().sort()
     if distinct.len() > column.len() // 4:
         return filled.to_numpy().astype(object)
@@ -470,10 +472,11 @@ def _labels(frame: pl.DataFrame, work: pl.DataFrame, layout: Layout) -> pl.DataF
         if role in NUMBERS:
             columns[label_name(role)] = work[role].cast(pl.Float64)
         elif role in ("quote_date", "expiry"):
-            text = as_text(frame, layout.places[role])
-            days = work[role] if role in work.columns else to_dates(frame[layout.places[role]])
-            is_day = role in layout.used or role in DAYS
-            columns[label_name(role)] = days.cast(pl.String).fill_null(text) if is_day else text
+            columns[label_name(role)] = as_text(frame, layout.places[role])
+            if role in layout.used or role in DAYS:
+                days = work[role] if role in work.columns else to_dates(frame[layout.places[role]])
+                days = once(days, lambda column: column.cast(pl.String))
+                columns[label_name(role)] = days.fill_null(columns[label_name(role)]) if days.null_count() else days
         else:
             columns[label_name(role)] = as_text(frame, layout.places[role])
     for name in (FORWARD_FROM, DISCOUNT_FROM):

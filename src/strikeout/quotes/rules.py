@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from strikeout.quotes.columns import NUMBERS, Layout, as_text
+from strikeout.quotes.columns import NUMBERS, Layout, as_text, once
 from strikeout.quotes.issues import SCHEMA
 from strikeout.quotes.limits import MOST_BAD, check_bad
 from strikeout.quotes.tables import Table
@@ -100,13 +100,9 @@ class Rules:
         for role in (role for role in ("quote_date", "expiry") if role in used or (role in DAYS and role in places)):
             columns[role], found = self._dates(role, needed=role in used)
             issues += found
-        right = as_text(self.frame, places["right"]).str.strip_chars().str.to_lowercase()
-        columns["is_call"] = pl.select(
-            pl.when(right.is_in(CALLS)).then(True).when(right.is_in(PUTS)).then(False)
-        ).to_series()
+        columns["is_call"] = _is_call(as_text(self.frame, places["right"]))
         for role in (role for role in ("id", "right") if role in used):
-            text = as_text(self.frame, places[role])
-            missing = text.is_null() | (text.str.strip_chars() == "")
+            missing = _is_missing(self.frame[places[role]])
             issues.append(self.failures("Q101", role, missing, f"empty; {NEEDS[role]} is needed."))
             if role == "right":
                 odd = columns["is_call"].is_null() & ~missing
@@ -142,10 +138,7 @@ class Rules:
 
     def _dates(self, role: str, *, needed: bool) -> tuple[pl.Series, list[pl.DataFrame]]:
         column = self.frame[self.layout.places[role]]
-        missing = column.is_null()
-        dates = to_dates(column)
-        if column.dtype == pl.String:
-            missing |= (column.str.strip_chars() == "").fill_null(value=False)
+        missing, dates = _is_missing(column), once(column, to_dates)
         unclear = self.failures(
             "Q110", role, dates.is_null() & ~missing, "'{}' is not understood as a date; write 2024-01-31."
         )
@@ -205,6 +198,21 @@ def _printed(texts: pl.Series) -> pl.Series:
     """Texts as a sentence shows them; see ``printable``."""
     odd = texts.filter(texts.str.contains(r"[\p{C}\p{Zl}\p{Zp}]").fill_null(value=False)).unique()
     return texts.replace(odd, pl.Series([printable(text) for text in odd.to_list()], dtype=pl.String))
+
+
+def _is_call(right: pl.Series) -> pl.Series:
+    """Return whether each is a call; null for what is neither a call nor a put."""
+    is_call = right == "C"
+    if right.null_count() == 0 and (is_call | (right == "P")).all():  # as nearly all files have it
+        return is_call
+    right = right.str.strip_chars().str.to_lowercase()
+    return pl.select(pl.when(right.is_in(CALLS)).then(True).when(right.is_in(PUTS)).then(False)).to_series()
+
+
+def _is_missing(column: pl.Series) -> pl.Series:
+    if column.dtype != pl.String:
+        return column.is_null()
+    return once(column, lambda text: text.is_null() | (text.str.strip_chars() == ""))
 
 
 def to_dates(column: pl.Series) -> pl.Series:

@@ -75,7 +75,7 @@ class Spill:
     def all(self, places: Sequence[Place]) -> pl.DataFrame:
         """Return these chunks below one another; a table without columns if there are none."""
         # A column that one lacks, since none of its rows is American, is empty there.
-        return pl.concat(map(self.get, places), how="diagonal") if places else pl.DataFrame()
+        return pl.concat(map(self.get, places), how="diagonal", rechunk=True) if places else pl.DataFrame()
 
     def clear(self) -> None:
         """Remove every chunk."""

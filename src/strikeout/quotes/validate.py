@@ -17,6 +17,7 @@ from strikeout.quotes.checks.catalogue import RULES, Checks
 from strikeout.quotes.checks.market import CHECKED, applies, check_market, unchecked
 from strikeout.quotes.checks.slices import LOOKED_AT
 from strikeout.quotes.chunked_reader import LABEL, WORK, Chunks, row_hash, unpacked
+from strikeout.quotes.columns import once
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.forwards import FORWARD_FROM, NEEDED, Forwards, derived, is_derived, with_forwards
 from strikeout.quotes.issues import DUPLICATE, IN_THE_MARKET, WITHOUT_FORWARD, WITHOUT_FORWARD_NOW
@@ -35,6 +36,7 @@ OWN = ("strike", "is_call", "expiry_years", "forward", "discount", "observed")
 NUMBERS = ("bid", "ask", "iv", "spot", "volume", "open_interest", AMERICAN_MID)
 WORDS = ("underlying", "root", "quote_time", "exercise", "settlement", "deliverable", "source")
 KNOWN = frozenset({*NUMBERS, *LABELS.values(), *WORDS})  # every label that a rule looks at
+_NO_ROWS = np.empty(0, np.intp)
 NO_FORWARD = (
     "its slice gives no forward; add forward and discount, or spot, rate and dividend_yield, or its calls and puts."
 )
@@ -196,8 +198,8 @@ class _RulePass:
                 if give_up:
                     return False
                 self.lost.append(store.put(_placed(without_forward(rules, np.flatnonzero(lost)), rows["at"])))
-            if quotes is not None and forwards is not None:
-                self.slices.append((_firsts(quotes, rows["at"]), forwards))
+            if quotes is not None and forwards is not None:  # of one partition the slices are in order
+                self.slices.append((_NO_ROWS if is_whole else _firsts(quotes, rows["at"]), forwards))
             self.made = made if is_whole and self._held is None else None
             market = _market(rows, made, lost)
             issues = check_market(market, checks, numbering=rules.table.numbering, places=column_names(rules))
@@ -311,8 +313,12 @@ def _market(rows: pl.DataFrame, made: Quotes | None, lost: Mask | None) -> pl.Da
     texts = {name: labels[name].cast(pl.String).fill_null("") for name in KNOWN if name in labels.columns}
     for name, label in LABELS.items():
         if label in texts:
-            columns[name] = texts[label].str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
+            columns[name] = once(texts[label], _days)
     return pl.DataFrame(columns | {name: texts[name] for name in WORDS if name in texts})
+
+
+def _days(texts: pl.Series) -> pl.Series:
+    return texts.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
 
 
 def _with_forwards(quotes: Quotes, held: Quotes | None) -> tuple[Quotes, Forwards | None, Mask]:

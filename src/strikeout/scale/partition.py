@@ -36,7 +36,7 @@ from strikeout.kernels.arrays import Mask
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
-from strikeout.quotes.forwards import touched_by
+from strikeout.quotes.forwards import shares_forwards
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.selection import select
 from strikeout.quotes.writing import replace_file
@@ -279,7 +279,7 @@ def states_of(plan: Plan, partition: str, content: str) -> tuple[Receipt, list[P
         for number, state in enumerate(states)
     ]
     parts = [part for part in every if part.count]
-    is_joint = any(touched_by(quotes, groups.number == number).any() for number in range(groups.count) if plan.tags)
+    is_joint = groups.count > 1 and shares_forwards(quotes, groups.number)
     left_out = quotes.ids[unfit].tolist()
     receipt = Receipt(
         partition, content, reading.rows, sum(part.count for part in parts), reading.rejected,

@@ -103,12 +103,12 @@ def _described(quotes: Quotes) -> dict[str, NDArray[Any]]:
 
 
 def _grouped(columns: dict[str, NDArray[Any]]) -> Groups:
-    codes, firsts = None, None
+    rows = len(next(iter(columns.values())))
+    codes, firsts = np.zeros(rows, np.intp), np.arange(min(rows, 1))
     for column in columns.values():
         code, count = _codes(column)
-        codes, firsts = _ranked(code if codes is None else codes * count + code)
-    assert codes is not None
-    assert firsts is not None
+        if count > 1:
+            codes, firsts = _ranked(codes * count + code)
     return Groups({name: column[firsts] for name, column in columns.items()}, codes, len(firsts))
 
 

@@ -201,8 +201,8 @@ def normal_equations_of(
     theta, state, total = np.array(schema.reference), exact.zero(schema.columns), 0
     for rows_of, part in contracts.runs(RUN):
         price, jacobian = model.linearize(theta, part)
-        columns, difference = np.ascontiguousarray(jacobian.T), observed[rows_of] - price
-        words, counted, unfit = exact.footprint_sums(columns, difference, root[rows_of], schema.grid)
+        columns, difference = np.ascontiguousarray(jacobian.T), observed.take(rows_of) - price
+        words, counted, unfit = exact.footprint_sums(columns, difference, root.take(rows_of), schema.grid)
         if unfit:
             return footprints_of(quotes, model, reference, residual=residual, weights=weights).total()  # names them
         state, total = exact.total(np.stack([state, words])), total + counted

@@ -345,7 +345,8 @@ def moments_by_group(
     """Return the moments of each group of quotes, and which quotes are in none because moments cannot hold them."""
     points = _points(quotes, weights, basis or Basis())
     left_out = ((points.is_off & points.counts) | ~(np.abs(points.factors) < _LIMITS).all(axis=0)).astype(bool)
-    order = np.argsort(groups.number.astype(np.int32), kind="stable")
+    number = groups.number.astype(np.int16 if groups.count <= 2**15 else np.int32)  # of 16 bits NumPy sorts by radix
+    order = np.argsort(number, kind="stable")
     ends = np.searchsorted(groups.number[order], np.arange(groups.count + 1))
     held = points.counts & ~left_out
     rows = (order[begin:end] for begin, end in pairwise(ends.tolist()))
@@ -368,7 +369,9 @@ class _Points:
         """Return the moments of some of the points: a mask, or numbers."""
         contracts, cells, factors = self.contracts, self.cells, self.factors
         if rows.dtype != bool or not rows.all():
-            contracts, cells, factors = contracts[rows], cells[rows], factors[:, rows]
+            rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+            # By take: an index would leave the factors of a point side by side, for every later pass to pick apart.
+            contracts, cells, factors = contracts[rows], cells[rows], factors.take(rows, axis=1)
         if not len(cells):
             return Moments.zero(self.basis, weights=self.rule)
         places = self.basis.places(contracts, cells)

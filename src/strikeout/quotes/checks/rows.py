@@ -26,7 +26,8 @@ TWO_SETTLEMENTS = ("SPX", "NDX", "RUT")
 def found(frame: pl.DataFrame, fails: pl.Expr, column: str, *words: pl.Expr | str) -> pl.DataFrame:
     """Return a finding for each row of the frame where ``fails``; ``column`` is the canonical name of what is
     doubtful."""
-    return report_rows(frame.filter(fails.fill_null(value=False)), column, *words)
+    is_found = frame.select(fails.fill_null(value=False)).to_series()
+    return report_rows(frame.filter(is_found) if is_found.any() else frame.clear(), column, *words)
 
 
 def report_rows(rows: pl.DataFrame, column: str, *words: pl.Expr | str, others: tuple[str, ...] = ()) -> pl.DataFrame:
@@ -64,8 +65,14 @@ def with_slices(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _numbered(frame: pl.DataFrame, keys: list[str], name: str) -> pl.DataFrame:
-    distinct = frame.select(keys).unique(maintain_order=True).with_row_index(name)
-    return frame.join(distinct, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    """Add the number of the row's keys among those that occur; files have rows in runs, so one row of each is looked
+    up."""
+    is_new = frame.select(pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift()) for key in keys)).to_series()
+    is_new |= pl.int_range(frame.height, eager=True) == 0  # the first row differs from none, even if it is empty
+    heads = frame.select(keys).filter(is_new)
+    distinct = heads.unique(maintain_order=True).with_row_index(name)
+    numbers = heads.join(distinct, on=keys, how="left", nulls_equal=True, maintain_order="left")[name]
+    return frame.with_columns(numbers.gather(is_new.cum_sum() - 1).alias(name))
 
 
 def laddered(frame: pl.DataFrame) -> pl.DataFrame:

@@ -40,6 +40,12 @@ def odd_units(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     low = (pl.col("observed") < 0.5 * intrinsic).filter(intrinsic > IN_THE_MONEY * one)
     high = pl.col("observed") > bound * (1.0 + 1e-9)
     iv = pl.col("iv").median() if "iv" in frame.columns else pl.lit(None, pl.Float64)
+    is_odd = (
+        (ratio > limit) | (ratio * limit < 1.0) | high | ((pl.col("observed") < 0.5 * intrinsic) & (intrinsic > 0.0))
+    )
+    is_odd |= pl.col("iv") > PERCENT if "iv" in frame.columns else False
+    if not frame.select(is_odd.any()).item():  # no median is odd either
+        return pl.DataFrame(schema=FINDING)
     slices = (
         frame.group_by("slice", maintain_order=True)
         .agg(
