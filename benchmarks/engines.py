@@ -19,7 +19,6 @@ from benchmarks.lake import LICENCES, _folder, _lake
 from benchmarks.rows import Result, Row
 from strikeout.scale import Engine, Here, Processes
 
-KILLS_PER_CLUSTER = 10
 OTHERS = {"ray": "ray", "spark": "pyspark"}  # engines that are measured if they are installed
 
 
@@ -74,33 +73,36 @@ def _plain(engine: Engine) -> Iterator[Engine]:
 
 
 def _kills(lake: so.scale.Lake, loop: str, kills: int) -> tuple[list[Row], dict[str, float | str]]:
-    """Kill a random worker of two at a random moment of each gathering, on a new cluster after every tenth.
-
-    A worker that is killed while it starts is not started again by Dask, so the next gathering waits for both.
-    """
+    """Kill a random worker of two at a random moment of each gathering."""
     from strikeout.scale.dask import local
 
-    draws, wrong, done, slowest, total, alone = random.Random(1), 0, 0, 0.0, 0.0, 0.0
-    clusters = -(-kills // KILLS_PER_CLUSTER)
-    for _ in range(clusters):
+    draws, wrong, alone, taken = random.Random(1), 0, [], []
+    while len(taken) < kills:
         with local(2) as engine:
             _timed(lake, engine)
-            _, whole = _timed(lake, engine)
-            alone += whole / clusters
-            for _ in range(min(KILLS_PER_CLUSTER, kills - done)):
-                engine.client.wait_for_workers(2, timeout=120)
+            alone.append(_timed(lake, engine)[1])
+            while len(taken) < kills and _has_workers(engine, 2):
                 pids = [nanny.pid for nanny in engine.client.cluster.workers.values() if nanny.pid]
-                timer = threading.Timer(draws.uniform(0.0, whole), os.kill, (draws.choice(pids), signal.SIGKILL))
+                timer = threading.Timer(draws.uniform(0.0, alone[0]), os.kill, (draws.choice(pids), signal.SIGKILL))
                 timer.start()
                 digest, seconds = _timed(lake, engine)
                 timer.join()
-                wrong, done = wrong + (digest != loop), done + 1
-                slowest, total = max(slowest, seconds), total + seconds
+                wrong += digest != loop
+                taken.append(seconds)
+    whole, mean = sum(alone) / len(alone), sum(taken) / kills
     task = f"the same with one of two Dask workers killed, {kills} times"
-    mean = total / kills
     rows = [
-        Row(task, "no worker killed", alone, 1.0),
-        Row(task, "a worker killed, on average", mean, mean / alone, note=f"{wrong} of {kills} with other bits"),
-        Row(task, "1.5 times the first", 1.5 * alone, 1.5 * alone / mean, 1.0, note="the most that a kill may cost"),
+        Row(task, "no worker killed", whole, 1.0),
+        Row(task, "a worker killed, on average", mean, mean / whole, note=f"{wrong} of {kills} with other bits"),
+        Row(task, "1.5 times the first", 1.5 * whole, 1.5 * whole / mean, 1.0, note="the most that a kill may cost"),
     ]
-    return rows, {"kills": kills, "kills with other bits": wrong, "slowest gathering with a kill, seconds": slowest}
+    return rows, {"kills": kills, "kills with other bits": wrong, "slowest gathering with a kill, seconds": max(taken)}
+
+
+def _has_workers(engine: Any, count: int) -> bool:
+    """Return whether the workers are there again: one that was killed while it started, Dask does not start again."""
+    try:
+        engine.client.wait_for_workers(count, timeout=30)
+    except TimeoutError:
+        return False
+    return True

@@ -384,7 +384,7 @@ def _packed(rows: Rows, table: Table, begin: int) -> pl.DataFrame:
     columns = {"at": at, "row": table.rows.cast(pl.Int64), "id": rows.ids}
     columns |= {WORK + name: rows.work[name] for name in VALUES if name in rows.work.columns}
     columns |= {LABEL + name: rows.labels[name] for name in rows.labels.columns}
-    # Columns in pieces of different lengths would be copied by every later select.
+    # Columns in chunks of different lengths would be copied by every later select.
     packed = pl.DataFrame(columns).rechunk()
     return packed if rows.good.all() else packed.filter(rows.good)
 
