@@ -11,6 +11,7 @@ import strikeout as so
 from benchmarks import books
 from benchmarks.rows import Result, Row
 from benchmarks.timing import Candidate, Work, interleave, same
+from strikeout import paper
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.recompute import recompute, restep
 from strikeout.kernels import exact
@@ -38,6 +39,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     rounds = 5 if is_quick else 41
     rows = _public(calibration, rounds=rounds) + _against(calibration.footprints.whole, rounds=rounds)
     rows += _papers(calibration, rounds=3 if is_quick else 11)
+    rows += _papers_shards(calibration.quotes, rounds=1 if is_quick else 5)
     rows += _sharded(calibration.quotes, rounds=5 if is_quick else 21)
     rows += _sharded(so.synthetic.random_quotes(20_000 if is_quick else 100_000, maturities=10), rounds=5)
     sizes = [1_000, 10_000] if is_quick else [1_000, 10_000, 100_000, 1_000_000]
@@ -106,6 +108,28 @@ def _papers(calibration: so.results.Calibration, *, rounds: int) -> list[Row]:
     return rows
 
 
+def _papers_shards(quotes: so.Quotes, *, rounds: int) -> list[Row]:
+    """``paper.recompute`` against ``paper.retrain`` with the paper's pricer: in proportion to the touched quotes."""
+    shards, rows = _cut(quotes), []
+    cache = paper.Cache(quotes, model=paper.Heston(U_max=120, N_u=800), theta_ref=books.TRUTH, shards=shards)
+    for touched in (SHARDS, SHARDS // 2, SHARDS // 10):
+        gone = np.searchsorted(shards.codes, np.arange(touched))  # the first quote of each
+        work = {
+            "recompute": same(lambda gone=gone: paper.recompute(cache, gone).theta),
+            "retrain": same(lambda gone=gone: paper.retrain(cache, gone).theta),
+        }
+        timed = interleave(work, rounds=rounds)
+        task = f"{touched} of {SHARDS} shards touched, {len(quotes):,} quotes, the paper's pricer"
+        least = 1 / 1.1 if touched == SHARDS else 0.5 * SHARDS / touched
+        rows += [Row(task, name, t.seconds, t.ratio, least if name == "retrain" else None) for name, t in timed.items()]
+    return rows
+
+
+def _cut(quotes: so.Quotes) -> Shards:
+    codes = np.arange(len(quotes)) * SHARDS // len(quotes)
+    return Shards(quotes.ids, codes, tuple(f"{k:02d}" for k in range(SHARDS)))
+
+
 def _sharded(quotes: so.Quotes, *, rounds: int) -> list[Row]:
     """Recompute against retrain: the same at full coverage, and below it what the touched quotes cost.
 
@@ -115,8 +139,8 @@ def _sharded(quotes: so.Quotes, *, rounds: int) -> list[Row]:
     """
     model = so.Heston()
     footprints = footprints_of(quotes, model, books.TRUTH)
-    codes = np.arange(len(quotes)) * SHARDS // len(quotes)
-    shards = Shards(quotes.ids, codes, tuple(f"{k:02d}" for k in range(SHARDS)))
+    shards = _cut(quotes)
+    codes = shards.codes
     states, rows = shard_states(footprints, shards), []
     for touched in (SHARDS, SHARDS // 2, SHARDS // 10):
         ids = quotes.ids[np.searchsorted(codes, np.arange(touched))]  # the first quote of each

@@ -43,6 +43,41 @@ def test_curvature_and_score_are_sums_in_the_order_of_the_quotes(cache):
     assert np.array_equal(cache.G, G)
 
 
+def test_with_every_model_one_quote_is_added_after_the_other(quotes):
+    """Also where the model's sensitivities are column by column in memory: NumPy would add pairwise."""
+    cache = paper.Cache(quotes, model=so.Heston(), theta_ref=paper.TRUTH, shards="day:10")
+    gone = quotes.ids[5:200]
+    kept, codes, names = cache.kept(gone), cache.shards.codes, cache.shards.names
+
+    def added(rows):
+        H, G = np.zeros((5, 5)), np.zeros(5)
+        for row in rows:
+            H, G = H + cache.psi[row], G + cache.u[row]
+        return H, G
+
+    H, G = added(kept)
+    found = paper.retrain(cache, gone)
+    assert (found.H.tobytes(), found.G.tobytes()) == (H.tobytes(), G.tobytes())
+    H, G = np.zeros((5, 5)), np.zeros(5)
+    for code in range(len(names)):  # the first shards are gone as a whole
+        H_k, G_k = added(kept[codes[kept] == code])
+        H, G = H + H_k, G + G_k
+    found = paper.recompute(cache, gone)
+    assert (found.H.tobytes(), found.G.tobytes()) == (H.tobytes(), G.tobytes())
+
+
+def test_recompute_prices_the_retained_quotes_of_the_touched_shards_alone(quotes, monkeypatch):
+    cache = paper.Cache(quotes, model=so.Heston(), theta_ref=paper.TRUTH, shards="day:10")
+    assert cache.H.shape == (5, 5)
+    assert len(cache.H_k) == len(cache.shards)
+    priced = []
+    linearize = so.Heston.linearize
+    monkeypatch.setattr(so.Heston, "linearize", lambda *given: priced.append(len(given[2])) or linearize(*given))
+    gone = quotes.ids[:3]
+    paper.recompute(cache, gone)
+    assert priced == [sum(cache.shards.sizes[name] for name in cache.K(gone)) - 3]
+
+
 def test_proposition_1_shards_sum_to_the_whole(cache):
     assert list(cache.H_k) == list(cache.G_k) == list(cache.shards.names)
     np.testing.assert_allclose(sum(cache.H_k.values()), cache.H, rtol=1e-13)

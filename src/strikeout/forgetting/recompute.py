@@ -27,7 +27,7 @@ from strikeout.quotes.contracts import Features
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearize import footprints_of
-from strikeout.statistics.normal_equations import NormalEquations, Ridge, Schema, refuse_mixing, schema_of
+from strikeout.statistics.normal_equations import NormalEquations, Ridge, Schema, refuse_mixing
 from strikeout.statistics.objective import RESIDUALS, RULES, Weighting
 from strikeout.statistics.shards import Shards, one_shard, shard_states, shards_of
 from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, OneStep, System
@@ -60,7 +60,7 @@ def footprints_in(quotes: Quotes, model: Model, schema: Schema, *, weights: Weig
         if weights is None:
             raise UsageError(f"The schema's weights are {schema.weights!r}: give them again, by id (weights={{...}}).")
     residual = next(kind for kind in RESIDUALS if kind == schema.residual)
-    grid = None if schema_of(model, schema.reference).exponents == schema.exponents else schema.exponents[-1]
+    grid = None if getattr(model, "exponents", None) == schema.exponents else schema.exponents[-1]
     footprints = footprints_of(quotes, model, schema.reference, residual=residual, weights=weights, grid=grid)
     refuse_mixing(schema, footprints.schema)
     return footprints.under(schema)

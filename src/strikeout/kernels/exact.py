@@ -93,8 +93,9 @@ def footprint_sums_twin(
 
 def combine(a: Words, b: Words, *, subtract: bool = False) -> Words:
     """Return the state of both sets of rows, or of the first without the second."""
-    sign = -1 if subtract else 1
-    return from_integers([x + sign * y for x, y in zip(to_integers(a), to_integers(b), strict=True)])
+    if not subtract:
+        return total(np.stack([a, b]))
+    return from_integers([x - y for x, y in zip(to_integers(a), to_integers(b), strict=True)])
 
 
 def total(states: Words) -> Words:

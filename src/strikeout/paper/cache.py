@@ -134,18 +134,20 @@ class Cache:
         return self._sums(np.arange(len(self.quotes)))[1]
 
     @cached_property
-    def _by_shard(self) -> dict[str, Sums]:
-        return {name: self._sums(self.members(name)) for name in self.shards.names}
+    def _by_shard(self) -> Sums:
+        """H_k and G_k of all shards, in the order of their names."""
+        found = [self._sums(self.members(name)) for name in self.shards.names]
+        return np.array([H for H, _ in found]), np.array([G for _, G in found])
 
     @property
     def H_k(self) -> dict[str, Floats]:
         """Curvature per shard, by the name of the shard."""
-        return {name: H for name, (H, _) in self._by_shard.items()}
+        return dict(zip(self.shards.names, self._by_shard[0], strict=True))
 
     @property
     def G_k(self) -> dict[str, Floats]:
         """Score per shard."""
-        return {name: G for name, (_, G) in self._by_shard.items()}
+        return dict(zip(self.shards.names, self._by_shard[1], strict=True))
 
     def K(self, F: Forget) -> tuple[str, ...]:
         """Return the shards that hold a quote of F."""
@@ -183,7 +185,9 @@ class Cache:
 
     def kept(self, F: Forget) -> Rows:
         """Return the row numbers of the quotes that are not in F."""
-        return np.setdiff1d(np.arange(len(self.quotes)), self.rows(F), assume_unique=True)
+        is_kept = np.ones(len(self.quotes), bool)
+        is_kept[self.rows(F)] = False
+        return np.flatnonzero(is_kept)
 
     @cached_property
     def footprints(self) -> Footprints:
@@ -197,10 +201,10 @@ class Cache:
 
     def _at(self, theta: Floats, rows: Rows) -> Sums:
         """Return u_i and psi_i of these quotes at theta."""
-        quotes = self.quotes[rows]
-        price, J = self.model.linearize(theta, quotes.contracts)
+        price, J = self.model.linearize(theta, self.quotes.contracts[rows])
+        J = np.ascontiguousarray(J)  # row by row: sums over quotes then add one after the other
         weighted = self.weights[rows, None] * J
-        return weighted * (quotes.observed - price)[:, None], weighted[:, :, None] * J[:, None, :]
+        return weighted * (self.quotes.observed[rows] - price)[:, None], weighted[:, :, None] * J[:, None, :]
 
     def _sums(self, rows: Rows) -> Sums:
         if self.exact:
@@ -232,19 +236,23 @@ def recompute(cache: Cache, F: Forget) -> Update:
 
     All touched quotes are priced in one pass.
     """
-    kept, codes = cache.kept(F), np.unique(cache.shards.codes[cache.rows(F)])
-    is_touched = np.isin(cache.shards.codes[kept], codes)
-    again, still = kept[is_touched], kept[~is_touched]
+    gone, codes = cache.rows(F), cache.shards.codes
+    is_touched = np.zeros(len(cache.shards), bool)
+    is_touched[codes[gone]] = True
+    is_again = is_touched[codes]
+    is_again[gone] = False
+    again = np.flatnonzero(is_again)
     if cache.exact:
-        left = cache.footprints.total(still.astype(np.int64))
+        left = cache.footprints.total(np.flatnonzero(~is_touched[codes]))
         return _solved(cache, _read(left + cache._footprints_of(again).total() if len(again) else left))
+    again = again[np.argsort(codes[again], kind="stable")]  # shard by shard, in the order of the quotes
     u, psi = cache._at(cache.theta_ref, again)
-    H, G = np.zeros_like(cache.H), np.zeros_like(cache.G)
-    for code, name in enumerate(cache.shards.names):
-        is_here = cache.shards.codes[again] == code
-        H_k, G_k = _added(u[is_here], psi[is_here]) if code in codes else cache._by_shard[name]
-        H, G = H + H_k, G + G_k
-    return _solved(cache, (H, G))
+    H_k, G_k = (sums.copy() for sums in cache._by_shard)
+    ends = np.searchsorted(codes[again], np.arange(len(cache.shards) + 1)).tolist()
+    for code in np.flatnonzero(is_touched).tolist():  # not reduceat, which adds pairwise
+        own = slice(ends[code], ends[code + 1])
+        H_k[code], G_k[code] = _added(u[own], psi[own])
+    return _solved(cache, _added(G_k, H_k))
 
 
 def retrain(cache: Cache, F: Forget = (), *, loop: bool = False) -> Update:
