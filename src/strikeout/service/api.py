@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response, Security
+from fastapi.security import HTTPBearer
+from pydantic import BaseModel
 
-from strikeout.errors import StrikeoutError
-from strikeout.service import readings
+from strikeout.errors import StrikeoutError, UsageError
+from strikeout.service import readings, schemas
 from strikeout.service.desk import Desk
 from strikeout.service.people import Action
-from strikeout.service.problems import JSON, media_type_of, problem_of, tag_of, with_head
+from strikeout.service.problems import (
+    ARROW,
+    CSV,
+    JSON,
+    MEDIA_TYPE,
+    PARQUET,
+    media_type_of,
+    problem_of,
+    tag_of,
+    with_head,
+)
 from strikeout.service.quotes_view import State
+from strikeout.service.schemas import ProblemDetails
+from strikeout.text import many
 
 MOST_ROWS, FEW_ROWS = 10_000, 1000  # of a page of quotes: at most, and if no limit is given
 Name = Annotated[str, Path(description="The name of a book, without .book.", max_length=200)]
@@ -21,48 +35,37 @@ Number = Annotated[int, Path(ge=1, le=2**31, description="The number of an entry
 IfNoneMatch = Annotated[str | None, Header(description="The head that was seen; 304 if it is still the head.")]
 
 
-class ProblemDetails(BaseModel):
-    """Why a request was not answered (RFC 9457). Other members are the facts of the error."""
-
-    model_config = ConfigDict(extra="allow")
-    type: str
-    title: str
-    status: int
-    detail: str
-    code: str
+TAG = {"ETag": {"description": "The head of the ledger.", "schema": {"type": "string"}}}
+NUMBER = {"X-Request-Id": {"description": "The number of the request in the log.", "schema": {"type": "string"}}}
 
 
-class Why(BaseModel):
-    """The reason for the ledger. Name no quote in it: it stays when quotes are erased."""
-
-    model_config = ConfigDict(extra="forbid")
-    code: Literal["bad-feed", "licence", "subject-request", "error", "test", "other"]
-    text: str = Field("", max_length=1000)
-    ticket: str = Field("", max_length=200)
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return how problems with these statuses are described."""
+    answer = {"content": {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{ProblemDetails.__name__}"}}}}
+    return {status: {"description": HTTPStatus(status).phrase, "headers": NUMBER, **answer} for status in statuses}
 
 
-class Choice(BaseModel):
-    """Quotes, chosen in one way: by a condition in SQL on columns and labels, or by their ids."""
-
-    model_config = ConfigDict(extra="forbid")
-    where: str | None = Field(None, min_length=1, max_length=20_000, examples=["source = 'b' and date = '2024-03-05'"])
-    ids: list[str] | None = Field(None, min_length=1, max_length=200_000)
-    reason: Why | None = None
+def answered(model: type[BaseModel] | None = None, *, is_tagged: bool = True, **more: Any) -> dict[str, Any]:
+    """Return how an answer with status 200 is described."""
+    described = {"headers": {**NUMBER, **(TAG if is_tagged else {})}, **more}
+    return described if model is None else {"model": model, **described}
 
 
-class PlanBody(Choice):
-    """What to strike out, and within how many standard errors of the optimum one step may end."""
-
-    tolerance: float | None = Field(None, gt=0.0)
+SEEN: dict[int | str, dict[str, Any]] = {304: {"description": "Not changed since it was seen.", "headers": TAG}}
 
 
-router = APIRouter(
-    prefix="/v1",
-    responses={
-        status: {"model": ProblemDetails, "content": {"application/problem+json": {}}}
-        for status in (400, 401, 403, 404, 409, 422, 500)
-    },
-)
+def refuse_unknown(request: Request) -> None:
+    """Raise UsageError if the query has a parameter that the route does not take: a misspelt one would do nothing."""
+    known = {parameter.alias for parameter in request.scope["route"].dependant.query_params}
+    unknown = sorted(set(request.query_params) - known)
+    if unknown:
+        listed = f"It takes {', '.join(sorted(known))}." if known else "It takes none."
+        raise UsageError(f"The query has {many(len(unknown), 'parameter')} that this route does not take. {listed}")
+
+
+signed = Security(HTTPBearer(auto_error=False, description="A token; see strikeout serve --tokens and --oidc."))
+COMMON = [signed, Depends(refuse_unknown)]  # of every route of the interface
+router = APIRouter(prefix="/v1", responses=problems(400, 401, 403, 404, 409, 422, 500), dependencies=COMMON)
 
 
 def desk_of(request: Request) -> Desk:
@@ -71,7 +74,7 @@ def desk_of(request: Request) -> Desk:
     return desk
 
 
-@router.get("/books", summary="List the books")
+@router.get("/books", summary="List the books", responses={200: answered(schemas.Books, is_tagged=False)})
 async def books(request: Request) -> dict[str, Any]:
     """Return every book of the folder at a glance; one that cannot be opened has its problem instead."""
     desk = desk_of(request)
@@ -89,21 +92,25 @@ async def _glance(desk: Desk, request: Request, name: str) -> dict[str, Any]:
     return {key: found[key] for key in readings.GLANCE}
 
 
-@router.get("/books/{name}", summary="Show a book")
+@router.get("/books/{name}", summary="Show a book", responses={200: answered(schemas.BookStatus), **SEEN})
 async def show(request: Request, name: Name, if_none_match: IfNoneMatch = None) -> Response:
     """Return what a book holds, its calibration and the head of its ledger, which is also the ETag."""
     found, head = await desk_of(request).read(request, name, readings.described)
     return with_head(found, head, seen=if_none_match)
 
 
-@router.get("/books/{name}/versions", summary="List the calibrations")
+@router.get(
+    "/books/{name}/versions", summary="List the calibrations", responses={200: answered(schemas.Versions), **SEEN}
+)
 async def versions(request: Request, name: Name, if_none_match: IfNoneMatch = None) -> Response:
     """Return parameters, standard errors and fit of every calibration that the book contains."""
     found, head = await desk_of(request).read(request, name, readings.versions)
     return with_head(found, head, seen=if_none_match)
 
 
-@router.get("/books/{name}/versions/{entry}", summary="Show a calibration")
+@router.get(
+    "/books/{name}/versions/{entry}", summary="Show a calibration", responses={200: answered(schemas.Version), **SEEN}
+)
 async def version(request: Request, name: Name, entry: Number, if_none_match: IfNoneMatch = None) -> Response:
     """Return everything that the book contains of the calibration of an entry."""
     found, head = await desk_of(request).read(request, name, readings.version, entry)
@@ -114,12 +121,10 @@ async def version(request: Request, name: Name, entry: Number, if_none_match: If
     "/books/{name}/quotes",
     summary="List quotes",
     responses={
-        200: {
-            "content": {
-                kind: {}
-                for kind in ("text/csv", "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream")
-            }
-        }
+        200: answered(
+            schemas.QuoteList,
+            content={kind: {"schema": {"type": "string", "format": "binary"}} for kind in (CSV, PARQUET, ARROW)},
+        )
     },
 )
 async def quotes(
@@ -148,14 +153,10 @@ async def quotes(
     return Response(b64decode(found["body"]), media_type=kind, headers=headers)
 
 
-_ENDINGS = {
-    "text/csv": "csv",
-    "application/vnd.apache.parquet": "parquet",
-    "application/vnd.apache.arrow.stream": "arrows",
-}
+_ENDINGS = {CSV: "csv", PARQUET: "parquet", ARROW: "arrows"}
 
 
-@router.get("/books/{name}/influence", summary="List influential quotes")
+@router.get("/books/{name}/influence", summary="List influential quotes", responses={200: answered(schemas.Influence)})
 async def influence(
     request: Request,
     name: Name,
@@ -169,7 +170,9 @@ async def influence(
     return with_head(found, found["head"])
 
 
-@router.get("/books/{name}/charts/{kind}", summary="Show the numbers of a picture")
+@router.get(
+    "/books/{name}/charts/{kind}", summary="Show the numbers of a picture", responses={200: answered(schemas.Chart)}
+)
 async def chart(
     request: Request,
     name: Name,
@@ -182,28 +185,28 @@ async def chart(
     return with_head(found, found["head"])
 
 
-@router.post("/books/{name}/plans", summary="Plan a strike-out")
-async def plan(request: Request, name: Name, body: PlanBody) -> Response:
+@router.post("/books/{name}/plans", summary="Plan a strike-out", responses={200: answered(schemas.PlanShown)})
+async def plan(request: Request, name: Name, body: schemas.PlanBody) -> Response:
     """Return what striking quotes out will do; nothing is changed. The member ``plan`` can be applied with forget."""
     found = await desk_of(request).ask(request, name, "plan", **body.model_dump())
     return with_head(found, found["head"])
 
 
-@router.get("/books/{name}/log", summary="List the ledger")
+@router.get("/books/{name}/log", summary="List the ledger", responses={200: answered(schemas.Log), **SEEN})
 async def log(request: Request, name: Name, if_none_match: IfNoneMatch = None) -> Response:
     """Return every entry of the ledger, in order, and whether a removal had the approval that it needed."""
     found, head = await desk_of(request).read(request, name, readings.log)
     return with_head({"entries": found}, head, seen=if_none_match)
 
 
-@router.get("/books/{name}/requests", summary="List requests")
+@router.get("/books/{name}/requests", summary="List requests", responses={200: answered(schemas.Requests), **SEEN})
 async def requests(request: Request, name: Name, if_none_match: IfNoneMatch = None) -> Response:
     """Return every request for a removal, who asked, who decided, and whether it was done."""
     found, head = await desk_of(request).read(request, name, readings.requests)
     return with_head({"requests": found}, head, seen=if_none_match)
 
 
-@router.get("/books/{name}/verify", summary="Verify a book")
+@router.get("/books/{name}/verify", summary="Verify a book", responses={200: answered(schemas.Verification)})
 async def verify(
     request: Request,
     name: Name,
@@ -214,14 +217,16 @@ async def verify(
     return with_head(found, found["head"])
 
 
-@router.get("/books/{name}/certificates/{entry}", summary="Show a certificate")
+@router.get(
+    "/books/{name}/certificates/{entry}", summary="Show a certificate", responses={200: answered(schemas.Answer)}
+)
 async def certificate(request: Request, name: Name, entry: Number) -> Response:
     """Return the certificate of an entry: the bytes that ``strikeout verify`` reads."""
     found, head = await desk_of(request).read(request, name, readings.certificate, entry, action=Action.VERIFY)
     return Response(found, media_type=JSON, headers={"etag": tag_of(head)})
 
 
-@router.get("/books/{name}/compare/{other}", summary="Compare two books")
+@router.get("/books/{name}/compare/{other}", summary="Compare two books", responses={200: answered(schemas.Comparison)})
 async def compare(request: Request, name: Name, other: Name) -> Response:
     """Compare states and parameters of two books, bit for bit."""
     desk = desk_of(request)

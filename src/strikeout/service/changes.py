@@ -8,16 +8,25 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 from starlette.responses import StreamingResponse
 
 from strikeout.errors import RoleError, UsageError
-from strikeout.service.api import Choice, Name, Number, ProblemDetails, Why, desk_of
+from strikeout.service import schemas
+from strikeout.service.api import COMMON, NUMBER, TAG, Name, Number, answered, desk_of, problems
 from strikeout.service.desk import Desk
 from strikeout.service.jobs import Job
 from strikeout.service.people import Action, Role
 from strikeout.service.problems import ExactJSON, with_head
+from strikeout.service.schemas import JobShown
 from strikeout.service.uploads import receive
+
+
+class Stream(StreamingResponse):
+    """Server-sent events."""
+
+    media_type = "text/event-stream"
+
 
 JobNumber = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="The number of a job.")]
 
@@ -48,77 +57,21 @@ def terms_of(
 Asked = Annotated[Terms, Depends(terms_of)]
 
 
-class ForgetBody(BaseModel):
-    """Quotes to strike out, or the ``plan`` of an earlier answer, which is then done exactly as it was shown."""
-
-    model_config = ConfigDict(extra="forbid")
-    where: str | None = Field(None, min_length=1, max_length=20_000)
-    ids: list[str] | None = Field(None, min_length=1, max_length=200_000)
-    tolerance: float | None = Field(None, gt=0.0)
-    reason: Why | None = None
-    plan: str | None = None
+router = APIRouter(prefix="/v1", dependencies=COMMON)
+REPLAYED = {
+    "Idempotency-Replayed": {"description": "It is the answer to an earlier request.", "schema": {"type": "string"}}
+}
 
 
-class RestoreBody(BaseModel):
-    """The entry of a forget; the latest one if it is not given."""
-
-    model_config = ConfigDict(extra="forbid")
-    entry: int | None = Field(None, ge=1)
-    reason: Why | None = None
-
-
-class EraseBody(Choice):
-    """Quotes to erase. Without ``confirm`` it is a rehearsal; to erase, repeat the name of the book in it."""
-
-    confirm: str | None = Field(None, max_length=200)
-    all_quotes: bool = False
-
-
-class CalibrateBody(BaseModel):
-    """Settings of a calibration; what is not given is as the last time, or with ``fresh`` at its default."""
-
-    model_config = ConfigDict(extra="forbid")
-    model: str | None = Field(None, max_length=100, examples=["heston"])
-    weights: Literal["given", "none", "relative", "vega", "spread", "vol-spread"] | None = None
-    residual: Literal["price", "implied_vol"] | None = None
-    loss: str | None = Field(None, max_length=100, examples=["huber", "huber:0.02"])
-    panel: str | None = Field(None, max_length=100, description='"auto", a label such as "date", or null for none.')
-    latent: str | None = Field(None, max_length=100, description="free, smoothed or filtered; smoothed:2 by strength.")
-    select: Literal["all", "otm"] | None = None
-    feller: Literal["warn", "enforce", "ignore"] | None = None
-    starts: int | None = Field(None, ge=1, le=100)
-    errors: str | None = Field(None, max_length=200, examples=["auto", "cluster:date", "jackknife:date"])
-    fixed: dict[str, float] | None = None
-    bounds: dict[str, tuple[float, float]] | None = None
-    pool: bool | None = None
-    through: Literal["auto", "quotes", "moments"] | None = None
-    perturb: float | None = Field(None, ge=0.0, description="A share of noise on the footprints that are kept.")
-    fresh: bool = False
-    reason: Why | None = None
-
-
-class RequestBody(Choice):
-    """A removal that another person approves, or ``one-person``: that one person be enough."""
-
-    what: Literal["forget", "erase", "one-person"]
-    all_quotes: bool = False
-
-
-class DecisionBody(BaseModel):
-    """The reason for a decision."""
-
-    model_config = ConfigDict(extra="forbid")
-    reason: Why | None = None
-
-
-PROBLEM: dict[str, Any] = {"model": ProblemDetails, "content": {"application/problem+json": {}}}
-router = APIRouter(
-    prefix="/v1",
-    responses={
-        202: {"description": "The job runs; its address is in Location."},
-        **dict.fromkeys((400, 401, 403, 404, 409, 412, 413, 422, 428, 500), PROBLEM),
-    },
-)
+def changed(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """Return how the answers of a route that changes a book are described."""
+    place = {"Location": {"description": "The address of the job.", "schema": {"type": "string"}}}
+    later = {"model": JobShown, "description": "The job is not over.", "headers": {**NUMBER, **REPLAYED, **place}}
+    return {
+        200: {"model": model, "headers": {**NUMBER, **TAG, **REPLAYED}},
+        202: later,
+        **problems(400, 401, 403, 404, 409, 412, 413, 422, 428, 500),
+    }
 
 
 async def change(request: Request, name: str, verb: str, asked: Terms, **arguments: Any) -> Response:
@@ -144,28 +97,28 @@ async def answer(desk: Desk, job: Job, asked: Terms, *, is_replayed: bool) -> Re
     return done
 
 
-@router.post("/books/{name}/forget", summary="Strike quotes out")
-async def forget(request: Request, name: Name, body: ForgetBody, asked: Asked) -> Response:
+@router.post("/books/{name}/forget", summary="Strike quotes out", responses=changed(schemas.ChangeDone))
+async def forget(request: Request, name: Name, body: schemas.ForgetBody, asked: Asked) -> Response:
     """Strike quotes out, as if they had never been seen; answers with parameters before and after, and claims."""
     return await change(request, name, "forget", asked, **body.model_dump())
 
 
-@router.post("/books/{name}/restore", summary="Bring quotes back")
-async def restore(request: Request, name: Name, body: RestoreBody, asked: Asked) -> Response:
+@router.post("/books/{name}/restore", summary="Bring quotes back", responses=changed(schemas.ChangeDone))
+async def restore(request: Request, name: Name, body: schemas.RestoreBody, asked: Asked) -> Response:
     """Bring the quotes of a forget back, as if it had never been."""
     return await change(request, name, "restore", asked, **body.model_dump())
 
 
-@router.post("/books/{name}/calibrations", summary="Calibrate a book")
-async def calibrate(request: Request, name: Name, body: CalibrateBody, asked: Asked) -> Response:
+@router.post("/books/{name}/calibrations", summary="Calibrate a book", responses=changed(schemas.ChangeDone))
+async def calibrate(request: Request, name: Name, body: schemas.CalibrateBody, asked: Asked) -> Response:
     """Calibrate the quotes that the book holds. ``"panel": null`` asks for one latent parameter for all dates."""
     given = body.model_dump(exclude_unset=True)
     settings = {setting: value for setting, value in given.items() if value is not None or setting == "panel"}
     return await change(request, name, "calibrate", asked, **settings)
 
 
-@router.post("/books/{name}/erasures", summary="Erase quotes, or rehearse it")
-async def erase(request: Request, name: Name, body: EraseBody, asked: Asked) -> Response:
+@router.post("/books/{name}/erasures", summary="Erase quotes, or rehearse it", responses=changed(schemas.ErasureDone))
+async def erase(request: Request, name: Name, body: schemas.EraseBody, asked: Asked) -> Response:
     """Return what an erasure would remove and what it cannot; with ``confirm``, the name of the book, do it."""
     given = body.model_dump(exclude={"confirm"})
     if body.confirm is None:
@@ -181,19 +134,21 @@ def check_confirmation(confirm: str, name: str) -> None:
         raise UsageError("To erase, repeat the name of the book exactly. Nothing was erased.")
 
 
-@router.post("/books/{name}/requests", summary="Request a removal")
-async def request_removal(request: Request, name: Name, body: RequestBody, asked: Asked) -> Response:
+@router.post("/books/{name}/requests", summary="Request a removal", responses=changed(schemas.RequestShown))
+async def request_removal(request: Request, name: Name, body: schemas.RequestBody, asked: Asked) -> Response:
     """Ask that quotes be struck out or erased; another person approves or rejects it."""
     return await change(request, name, "request", asked, **body.model_dump())
 
 
-@router.post("/books/{name}/requests/{number}/{decision}", summary="Decide or do a request")
+@router.post(
+    "/books/{name}/requests/{number}/{decision}", summary="Decide or do a request", responses=changed(schemas.Answer)
+)
 async def decide(
     request: Request,
     name: Name,
     number: Number,
     decision: Literal["approve", "reject", "withdraw", "carry-out"],
-    body: DecisionBody,
+    body: schemas.DecisionBody,
     asked: Asked,
 ) -> Response:
     """Approve or reject the request of another person, withdraw one's own, or carry out one that was approved."""
@@ -207,7 +162,13 @@ async def decide(
 @router.post(
     "/books/{name}/imports",
     summary="Import a file of quotes",
-    openapi_extra={"requestBody": {"required": True, "content": {"application/octet-stream": {}}}},
+    responses=changed(schemas.ImportDone),
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
 )
 async def import_file(
     request: Request,
@@ -243,7 +204,11 @@ async def import_file(
     return await answer(desk, job, asked, is_replayed=is_replayed)
 
 
-@router.get("/jobs/{job}", summary="Show a job")
+@router.get(
+    "/jobs/{job}",
+    summary="Show a job",
+    responses={200: answered(JobShown, is_tagged=False), **problems(400, 401, 403, 404, 422, 500)},
+)
 async def show_job(request: Request, job: JobNumber) -> Response:
     """Return the state of a job: queued, running, done, failed or cancelled; its progress, result or problem."""
     return ExactJSON(_job(request, job).to_dict())
@@ -252,9 +217,13 @@ async def show_job(request: Request, job: JobNumber) -> Response:
 @router.get(
     "/jobs/{job}/events",
     summary="Watch a job",
-    responses={200: {"content": {"text/event-stream": {}}}},
+    response_class=Stream,
+    responses={
+        200: answered(is_tagged=False, content={Stream.media_type: {"schema": schemas.EVENT}}),
+        **problems(400, 401, 403, 404, 422, 500),
+    },
 )
-async def watch_job(request: Request, job: JobNumber) -> StreamingResponse:
+async def watch_job(request: Request, job: JobNumber) -> Response:
     """Send an event after every change of a job, until it is over; the last event is called ``over``."""
     desk, found = desk_of(request), _job(request, job)
 
@@ -264,10 +233,14 @@ async def watch_job(request: Request, job: JobNumber) -> StreamingResponse:
             kind = "over" if found.is_over else "progress"
             yield f"event: {kind}\ndata: {json.dumps(shown)}\n\n"
 
-    return StreamingResponse(events(), media_type="text/event-stream")
+    return Stream(events())
 
 
-@router.delete("/jobs/{job}", summary="Cancel a job")
+@router.delete(
+    "/jobs/{job}",
+    summary="Cancel a job",
+    responses={200: answered(JobShown, is_tagged=False), **problems(400, 401, 403, 404, 422, 500)},
+)
 async def cancel_job(request: Request, job: JobNumber) -> Response:
     """Cancel a job that is not over. A change that was not committed is undone as a whole."""
     desk, found = desk_of(request), _job(request, job)
