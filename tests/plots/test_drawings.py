@@ -68,7 +68,7 @@ def test_quotes_struck_out_are_crosses_and_the_curve_after_is_beside_the_model(c
     crossed = [each for each in elements(drawn.svg, "path") if each.get("class") == "so-struck"]
     lines = [each for each in elements(drawn.svg, "path") if each.get("class") == "so-after"]
     assert len(crossed) <= 3
-    assert {row[1] for row in drawn.table.rows if row[7] == "yes"} == set(gone)
+    assert {row[1] for row in drawn.table.rows if row[-1] == "yes"} == set(gone)
     assert len(lines) == len(elements(drawn.svg, "svg"))
 
 

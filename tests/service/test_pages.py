@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from html import unescape
 
 import httpx
@@ -11,6 +12,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import TooManyError
 from strikeout.service.sessions import FAILURES, SECONDS, WINDOW, Sessions, SignInLimit
+from tests.service.conftest import copied
 from tests.service.test_changes import WHERE, rows_of
 
 HTML = {"accept": "text/html"}
@@ -40,7 +42,15 @@ class Browser:
 
     def submit(self, page, verb, **more) -> httpx.Response:
         action = f"{self.book}/do/{verb}"
-        return self.client.post(action, data={**fields(page, action), **more})
+        answer = self.client.post(action, data={**fields(page, action), **more})
+        return self.until_over(answer)
+
+    def until_over(self, answer) -> httpx.Response:
+        """The page of a job when it is over, however busy the machine is."""
+        while 'data-events="' in answer.text:
+            time.sleep(0.2)
+            answer = self.client.get(answer.url)
+        return answer
 
 
 def browser(served, role=None):
@@ -242,7 +252,7 @@ def test_an_import_shows_what_was_understood_before_it_is_done(served):
     thief = browser(served, "admin")
     stolen = thief.client.post(action, data={**hidden, **fields(thief.get("/import"), action)})
     assert stolen.status_code == 404
-    done = person.client.post(action, data=hidden)
+    done = person.until_over(person.client.post(action, data=hidden))
     assert "38" in done.text
     bad = person.client.get(f"{done.url.path}/quarantine.csv")
     assert len(bad.text.strip().splitlines()) == 3
@@ -325,3 +335,38 @@ def test_two_servers_of_a_host_keep_the_sessions_of_a_browser_apart(served, open
         assert len(set(client.cookies)) == 2
         again = client.get(f"{open_desk.address}/books/small/import")
         assert re.findall(r'name="form_token" value="([^"]*)"', again.text) == token
+
+
+def test_compare_draws_the_curves_of_two_versions_and_of_two_books(served, shelf):
+    copied(shelf, served.folder, f"{served.name}-twin")
+    with served.book() as book:
+        before = book.snapshot().version
+        done = book.forget(where=WHERE)
+        shown = book.calibration()
+    person = browser(served, "reader")
+    page = person.get("/compare", first=before.entry, second=done.entry)
+    assert page.text.count('class="so-model"') == page.text.count('class="so-after"') > 1
+    assert f"entry {done.entry}, %" in page.text  # the table twin has both curves
+    assert re.search(r'aria-label="Smiles, [^"]*: implied volatility', page.text)
+    rows = person.get("/tables/curves.json", first=before.entry, second=done.entry).json()
+    last = max(shown.used.labels["date"])
+    assert {row["quote"] for row in rows} == set(shown.used.ids[shown.used.labels["date"] == last])
+    assert any(row[f"entry {before.entry}, %"] != row[f"entry {done.entry}, %"] for row in rows)
+    other = person.get("/compare", other=f"{served.name}-twin", view="difference")
+    assert other.text.count('class="so-after"') > 1
+    assert person.get("/tables/curves.csv", other=f"{served.name}-twin").status_code == 200
+    assert person.get("/tables/curves.csv", first=1, second=2).status_code == 400
+
+
+def test_the_calibrate_form_takes_the_settings_of_the_command_line(served):
+    person = browser(served, "operator")
+    done = person.submit(
+        person.get(), "calibrate", panel="date", latent="smoothed", starts="1", bounds="mean_reversion=0.5:9"
+    )
+    assert "Calibrated in entry" in done.text, done.text
+    with served.book() as book:
+        kept = book.snapshot().settings
+    assert (kept.panel, kept.latent, kept.starts) == ("date", "smoothed", 1)
+    assert kept.bounds == {"mean_reversion": (0.5, 9.0)}
+    for wrong in ({"bounds": "mean_reversion=9"}, {"fixed": "correlation=1:2"}, {"perturb": "much"}, {"starts": "x"}):
+        assert person.submit(person.get(), "calibrate", **wrong).status_code == 400

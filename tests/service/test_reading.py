@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import strikeout as so
+from tests.service.conftest import copied
 
 
 @pytest.fixture
@@ -175,3 +176,29 @@ def test_the_access_log_has_routes_and_no_condition(client, open_desk):
     assert {"owner", None} >= {line["who"] for line in lines}
     for secret in ("107.25", "2024-01-09", "strike"):
         assert secret not in open_desk.log.getvalue()
+
+
+def test_books_that_cannot_be_compared_are_named_without_their_folder(served):
+    with so.Book.create(served.folder / f"{served.name}-empty.book") as other, served.client("reader") as client:
+        answer = client.get(client.at("compare", other.path.stem))
+    assert (answer.status_code, answer.json()["books"]) == (409, [f"{served.name}-empty"])
+    assert str(served.folder) not in answer.text
+
+
+def test_a_parameter_that_a_route_does_not_take_is_refused(served):
+    with served.client("reader") as client:
+        assert client.get(client.at("quotes"), params={"limt": 3}).status_code == 400
+        assert client.get(client.at("quotes"), params={"limit": 3}).status_code == 200
+
+
+def test_a_book_that_is_replaced_by_a_copy_is_read_again(served, shelf):
+    with served.client("operator") as client:
+        before = client.get(client.at()).json()["entries"]
+        with served.book() as book:
+            book.forget(where="strike = 90")
+        assert client.get(client.at()).json()["entries"] == before + 1
+        for file in served.folder.glob(f"{served.name}.book*"):
+            file.unlink()
+        copied(shelf, served.folder, served.name)
+        assert client.get(client.at()).json()["entries"] == before
+        assert client.get(client.at("quotes"), params={"limit": 1}).json()["total"] == 540

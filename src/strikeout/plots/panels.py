@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -36,13 +37,14 @@ class After:
 
 
 def draw_smiles(
-    calibration: Calibration,
+    calibration: Calibration | Day,
     *,
     view: View = WHOLE,
     after: After | None = None,
     difference: bool = False,
     link: str | None = None,
     at_most: int = MOST_SMILES,
+    names: tuple[str, str] = ("model", "model after"),
 ) -> Drawing:
     """Return the smiles of a date: market with bid and ask, model, and the model after a strike-out.
 
@@ -51,6 +53,7 @@ def draw_smiles(
         difference: show volatilities less those of the model, in volatility points.
         link: the address of a quote's row without the quote's id; each point is then a link.
         at_most: how many expiries.
+        names: of the two curves.
     """
     seen = seen_in(calibration, view)
     smiles = smiles_of(seen, at_most=at_most)
@@ -60,14 +63,15 @@ def draw_smiles(
     for smile in smiles:
         curve = None if later is None else curve_of(later, smile.curve_moneyness, smile.expiry)
         panels.append(_smile_panel(smile, curve, removed, difference=difference, link=link))
-        rows += _smile_rows(smile, removed)
-    heads = ("expiry", "quote", "log-moneyness", "volatility, %", "bid, %", "ask, %", "model, %", "struck out")
-    table = Table(heads, rows, numbers=(2, 3, 4, 5, 6), whole=(0, 1))
+        rows += _smile_rows(smile, curve, removed)
+    curves = names[:1] if later is None else names
+    heads = ["expiry", "quote", "log-moneyness", "volatility, %", "bid, %", "ask, %", *(f"{c}, %" for c in curves)]
+    table = Table([*heads, "struck out"], rows, numbers=tuple(range(2, len(heads))), whole=(0, 1))
     when = f", {seen.name}" if isinstance(seen, Day) and seen.name else ""
-    marks = [("so-market", "market"), ("so-model", "model")]
-    marks += [("so-after", "model after")] if later is not None else []
+    marks = [("so-market", "market"), ("so-model", names[0])]
+    marks += [("so-after", names[1])] if later is not None else []
     unit = "volatility points from the model" if difference else "implied volatility, %"
-    legend = "".join(f'<span class="{name}">{words}</span>' for name, words in marks)
+    legend = "".join(f'<span class="{name}">{escape(words)}</span>' for name, words in marks)
     title = f"{'Differences of the smiles' if difference else 'Smiles'}{when}"
     alternative = (
         f"{title}: {unit} over log-moneyness, {many(len(smiles), 'expiry', 'expiries')}: "
@@ -77,17 +81,18 @@ def draw_smiles(
     return Drawing(f'{legend}<div class="so-panels">{"".join(panels)}</div>', table, title, alternative)
 
 
-def _later(calibration: Calibration, seen: Any, after: After) -> Day:
+def _later(calibration: Calibration | Day, seen: Any, after: After) -> Day:
     theta = {**seen.parameters, **after.parameters}
-    if calibration.is_panel and isinstance(seen, Day):
+    if not isinstance(calibration, Day) and calibration.is_panel and isinstance(seen, Day):
         name, latent = str(calibration.latent_name), dict(after.latent)
         theta[name] = latent.get(seen.name, theta[name])
     return Day(calibration.model, {name: theta[name] for name in seen.parameters}, seen.used, "")
 
 
-def _smile_rows(smile: Smile, removed: Collection[str]) -> list[list[Cell]]:
-    model = np.interp(smile.moneyness, smile.curve_moneyness, smile.curve)
-    values = zip(smile.ids, smile.moneyness, smile.volatility, smile.bid, smile.ask, model, strict=True)
+def _smile_rows(smile: Smile, after: Any, removed: Collection[str]) -> list[list[Cell]]:
+    curves = [smile.curve] if after is None else [smile.curve, after]
+    models = [np.interp(smile.moneyness, smile.curve_moneyness, curve) for curve in curves]
+    values = zip(smile.ids, smile.moneyness, smile.volatility, smile.bid, smile.ask, *models, strict=True)
     return [
         [
             smile.title,

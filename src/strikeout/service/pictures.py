@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from strikeout.plots.drawing import MOST_ROWS, Drawing, table_html
 from strikeout.plots.influence_map import InfluenceMap
 from strikeout.plots.maps import draw_influence, draw_residuals, map_for_page
 from strikeout.plots.panels import After, Track, draw_smiles, draw_tracks
+from strikeout.plots.smiles import Day, seen_in
 from strikeout.plots.style import View
 from strikeout.tables import Table, number, plain
 
@@ -205,6 +207,58 @@ def _plan(book: Book, ids: list[str] | None, where: str | None) -> Facts:
     }
 
 
+def curves(
+    book: Book,
+    tell: object,  # noqa: ARG001
+    *,
+    first: int | None = None,
+    second: int | None = None,
+    other: str | None = None,
+    date: str | None = None,
+    difference: bool = False,
+) -> Facts:
+    """Return the smiles of a date with the curves of two calibrations: two versions, or the latest of two books.
+
+    Args:
+        first, second: entries of calibrations of this book.
+        other: the file of another book, instead of them.
+
+    Raises:
+        UsageError: a version has other parameters than the current calibration of the book.
+        RefusedError: the book is not calibrated, or not current.
+    """
+    calibration = book.calibration()
+    versions = {version.entry: version for version in book.snapshot().versions}
+    if other is None:
+        missing = {first, second} - versions.keys()
+        if missing:
+            raise UsageError(f"The book has no calibration of entry {min(missing, key=str)}.", entries=list(versions))
+        pair, names = [versions[first], versions[second]], (f"entry {first}", f"entry {second}")  # type: ignore[index]
+    else:
+        with Book.open(other) as another:
+            theirs = another.snapshot().version
+        if theirs is None:
+            raise RefusedError("The other book is not calibrated yet. Calibrate it first.")
+        pair, names = [versions[max(versions)], theirs], (book.path.stem, Path(other).stem)
+    dates = _dates(calibration)
+    chosen = date or (dates[-1] if dates else None)
+    seen = seen_in(calibration, View(date=chosen))
+    thetas = []
+    for version in pair:
+        of_date = version.latent.get(chosen or "")
+        latent = {} if of_date is None else {str(calibration.latent_name): of_date[0]}
+        theta = {**version.parameters, **latent}
+        if theta.keys() != seen.parameters.keys():
+            raise UsageError(
+                "The curves of these calibrations cannot be drawn over the same quotes: their parameters are "
+                f"{', '.join(theta)}, those of the book now are {', '.join(seen.parameters)}."
+            )
+        thetas.append(theta)
+    day = Day(calibration.model, thetas[0], seen.used, chosen or "")
+    drawn = draw_smiles(day, after=After(thetas[1]), difference=difference, at_most=ON_BOARD, names=names)
+    return {**_facts(drawn), **_whole(drawn.table), "dates": dates[-MOST_DATES:], "date": chosen}
+
+
 def drift(book: Book, tell: object) -> Facts:  # noqa: ARG001
     """Return the parameters over the versions of a book, and its latent parameter over dates, as pictures."""
     stages = book.history().stages
@@ -231,7 +285,7 @@ def drift(book: Book, tell: object) -> Facts:  # noqa: ARG001
         path = {str(group): pair for group, pair in version.latent.items()}
         struck = _struck_dates(book)
         track = Track(
-            str(version.panel or "latent"),
+            version.kind["latent"] if version.kind else "latent",
             list(path),
             [_finite(value) for value, _ in path.values()],
             [_finite(error) for _, error in path.values()],

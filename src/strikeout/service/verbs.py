@@ -13,10 +13,11 @@ from strikeout.assurance.influence import influence
 from strikeout.book import Book
 from strikeout.book.approvals import Request
 from strikeout.book.forget import Plan
+from strikeout.book.status import compare as compare_books
 from strikeout.errors import RefusedError, StrikeoutError, UsageError
 from strikeout.models.named import model_named
 from strikeout.service.people import Action
-from strikeout.service.pictures import PICTURES
+from strikeout.service.pictures import PICTURES, curves
 from strikeout.service.quotes_view import facets, quote_file, quotes
 from strikeout.statistics.shards import split_cuts
 from strikeout.store.entry import Reason
@@ -140,7 +141,8 @@ def evidence(book: Book, tell: Tell, *, number: int | None = None) -> Facts:  # 
 def compare(book: Book, tell: Tell, *, other: str) -> Facts:  # noqa: ARG001
     """Compare the book with the one in another file."""
     with Book.open(other) as second:
-        return book.compare(second).to_dict()
+        named = [(each.path.stem, each.snapshot()) for each in (book, second)]  # a person is not told of folders
+        return compare_books(*named).to_dict()
 
 
 def rehearse(
@@ -309,6 +311,7 @@ VERBS: Mapping[str, Verb] = {
     "quote file": Verb(quote_file, Action.READ, changes=False),
     **{name: Verb(run, Action.READ, changes=False, is_kept=True) for name, run in KEPT.items()},
     "compare": Verb(compare, Action.READ, changes=False),
+    "curves": Verb(curves, Action.READ, changes=False),  # not kept: another book may be one of the two
     "evidence": Verb(evidence, Action.VERIFY, changes=False),
     "verify": Verb(verify, Action.VERIFY, changes=False),
     "rehearse": Verb(rehearse, Action.ERASE, changes=False),

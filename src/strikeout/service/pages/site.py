@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from math import isfinite
+from math import floor, isfinite, log10
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -91,6 +92,24 @@ def number(value: Any, form: str = ".6g") -> str:
     if value is None or (isinstance(value, float) and not isfinite(value)):
         return "–"
     return format(value, form).replace("-", "\N{MINUS SIGN}")
+
+
+def numeric(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the columns of a table that hold numbers, in every row that has a value."""
+    kinds = {name: {type(row[name]) for row in rows} - {type(None)} for name in (rows[0] if rows else ())}
+    return [name for name, found in kinds.items() if found and found <= {int, float} and name != "struck_by"]
+
+
+def places(values: Sequence[float | None]) -> int:
+    """Return how many decimals a column of numbers is shown with: five digits of a usual one, so that points align.
+
+    >>> places([0.0194379, 4.81714, 20.1262]), places([90.0, 110.0]), places([0.998812, 1.0])
+    (4, 0, 4)
+    """
+    known = [abs(value) for value in values if value is not None and isfinite(value)]
+    usual = sorted(known)[len(known) // 2] if known else 0.0
+    most = 0 if all(value == int(value) for value in known) else 4 - floor(log10(usual)) if usual > 0.0 else 4
+    return min(max(most, 0), 6)
 
 
 def signed(value: Any) -> str:

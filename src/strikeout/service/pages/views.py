@@ -12,7 +12,16 @@ from strikeout.book.results import moved
 from strikeout.errors import NoSuchPageError, StrikeoutError
 from strikeout.quotes.conditions import literal
 from strikeout.service import readings
-from strikeout.service.pages.site import address, desk_of, evidence_answer, page, see, static_file
+from strikeout.service.pages.site import (
+    address,
+    desk_of,
+    evidence_answer,
+    numeric,
+    page,
+    places,
+    see,
+    static_file,
+)
 from strikeout.service.people import Action
 from strikeout.service.problems import CSV, JSON, ProblemError, problem_of
 from strikeout.service.quotes_view import State
@@ -149,6 +158,7 @@ async def quotes(
     return page(
         request, "quotes.html", tab="quotes", name=status["name"], head=head, book=status, where=where or "",
         state=state, id=id, facets=facets, asked=asked or "", found=found, problem=problem,
+        decimals={column: places([row[column] for row in found["quotes"]]) for column in numeric(found["quotes"])},
     )  # fmt: skip
 
 
@@ -176,30 +186,45 @@ async def audit(request: Request, name: str, verify: bool = False) -> Response:
 
 @router.get("/books/{name}/compare")
 async def compare(
-    request: Request, name: str, other: Short = None, first: int | None = None, second: int | None = None
+    request: Request,
+    name: str,
+    other: Short = None,
+    first: int | None = None,
+    second: int | None = None,
+    date: Short = None,
+    view: Literal["smiles", "difference"] = "smiles",
 ) -> Response:
-    """Compare two versions of a book, or two books."""
+    """Compare two versions of a book, or two books: parameters, and their curves over the quotes of a date."""
     desk = desk_of(request)
     status, _ = await desk.read(request, name, readings.described)
     history, head = await desk.read(request, name, readings.versions)
     name, stages = status["name"], history["stages"]
     found = problem = None
+    drawn: dict[str, Any] = {}
+    asked: dict[str, Any] = {}
     try:
         if other:
-            found = await desk.ask(request, name, "compare", other=str(desk.library.path(other)))
-            found["names"] = [name, other]
+            asked = {"other": str(desk.library.path(other))}
+            found = {**await desk.ask(request, name, "compare", **asked), "names": [name, other]}
         elif len(stages) > 1:
             entries = {stage["entry"]: stage for stage in stages}
             pair = [entries.get(first or stages[-2]["entry"]), entries.get(second or stages[-1]["entry"])]
             if None in pair:
                 raise NoSuchPageError("The book has no such calibration.", entries=list(entries))
             found = _versions(*pair)  # type: ignore[arg-type]
+            asked = {"first": found["entries"][0], "second": found["entries"][1]}
     except (ProblemError, StrikeoutError) as error:
         problem = problem_of(error).sentence
+    if found is not None:
+        try:
+            drawn = await desk.ask(request, name, "curves", date=date, difference=view == "difference", **asked)
+        except ProblemError as error:
+            drawn = {"refusal": error.problem.sentence}
     others = [one for one in desk.library.paths() if one != name]
     return page(
         request, "compare.html", tab="compare", name=name, head=head, book=status, stages=stages, found=found,
-        problem=problem, others=others, other=other or "",
+        problem=problem, others=others, other=other or "", drawn=drawn, view=view,
+        query={"other": other, "first": asked.get("first"), "second": asked.get("second"), "date": drawn.get("date")},
     )  # fmt: skip
 
 
@@ -295,15 +320,22 @@ async def evidence(request: Request, name: str, number: int | None = None) -> Re
 async def tables(
     request: Request,
     name: str,
-    kind: Literal["influence", "smiles", "residuals", "history", "log", "requests"],
+    kind: Literal["influence", "smiles", "residuals", "curves", "history", "log", "requests"],
     ending: Literal["csv", "json"],
     by: Short = None,
     parameter: Short = None,
     date: Short = None,
-) -> Response:
+    other: Short = None,
+    first: int | None = None,
+    second: int | None = None,
+) -> Response:  # fmt: skip
     """Return a table of a page in full as CSV or JSON."""
     desk = desk_of(request)
-    if kind in ("influence", "smiles", "residuals"):
+    if kind == "curves":
+        pair = {"other": str(desk.library.path(other))} if other else {"first": first, "second": second}
+        found = await desk.ask(request, name, "curves", date=date, **pair)
+        csv, records = found["csv"], found["records"]
+    elif kind in ("influence", "smiles", "residuals"):
         found = await desk.ask(request, name, "picture", kind=kind, by=by or None, parameter=parameter, date=date)
         csv, records = found["csv"], found["records"]
     else:
