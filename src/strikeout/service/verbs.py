@@ -141,7 +141,7 @@ def evidence(book: Book, tell: Tell, *, number: int | None = None) -> Facts:  # 
 def compare(book: Book, tell: Tell, *, other: str) -> Facts:  # noqa: ARG001
     """Compare the book with the one in another file."""
     with Book.open(other) as second:
-        named = [(each.path.stem, each.snapshot()) for each in (book, second)]  # a person is not told of folders
+        named = [(each.path.stem, each.snapshot()) for each in (book, second)]  # a problem names no folder
         return compare_books(*named).to_dict()
 
 
