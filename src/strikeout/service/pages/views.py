@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from strikeout.book.results import moved
 from strikeout.errors import NoSuchPageError, StrikeoutError
@@ -316,24 +317,35 @@ async def evidence(request: Request, name: str, number: int | None = None) -> Re
     return evidence_answer(found["page"])
 
 
+@dataclass(frozen=True)
+class Pair:
+    """What curves compare: the book with another one, or two of its calibrations."""
+
+    other: Short = None
+    first: int | None = None
+    second: int | None = None
+
+
 @router.get("/books/{name}/tables/{kind}.{ending}")
 async def tables(
     request: Request,
     name: str,
     kind: Literal["influence", "smiles", "residuals", "curves", "history", "log", "requests"],
     ending: Literal["csv", "json"],
+    pair: Annotated[Pair, Depends()],
     by: Short = None,
     parameter: Short = None,
     date: Short = None,
-    other: Short = None,
-    first: int | None = None,
-    second: int | None = None,
 ) -> Response:  # fmt: skip
     """Return a table of a page in full as CSV or JSON."""
     desk = desk_of(request)
     if kind == "curves":
-        pair = {"other": str(desk.library.path(other))} if other else {"first": first, "second": second}
-        found = await desk.ask(request, name, "curves", date=date, **pair)
+        of = (
+            {"other": str(desk.library.path(pair.other))}
+            if pair.other
+            else {"first": pair.first, "second": pair.second}
+        )
+        found = await desk.ask(request, name, "curves", date=date, **of)
         csv, records = found["csv"], found["records"]
     elif kind in ("influence", "smiles", "residuals"):
         found = await desk.ask(request, name, "picture", kind=kind, by=by or None, parameter=parameter, date=date)
