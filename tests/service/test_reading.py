@@ -187,7 +187,7 @@ def test_books_that_cannot_be_compared_are_named_without_their_folder(served):
 
 def test_a_parameter_that_a_route_does_not_take_is_refused(served):
     with served.client("reader") as client:
-        assert client.get(client.at("quotes"), params={"limt": 3}).status_code == 400
+        assert client.get(client.at("quotes"), params={"limt": 3}).status_code == 422
         assert client.get(client.at("quotes"), params={"limit": 3}).status_code == 200
 
 

@@ -20,6 +20,8 @@ from strikeout.service.problems import (
     JSON,
     MEDIA_TYPE,
     PARQUET,
+    Problem,
+    ProblemError,
     media_type_of,
     problem_of,
     tag_of,
@@ -55,12 +57,13 @@ SEEN: dict[int | str, dict[str, Any]] = {304: {"description": "Not changed since
 
 
 def refuse_unknown(request: Request) -> None:
-    """Raise UsageError if the query has a parameter that the route does not take: a misspelt one would do nothing."""
+    """Raise ProblemError if the query has a parameter that the route does not take: a misspelt one would do nothing."""
     known = {parameter.alias for parameter in request.scope["route"].dependant.query_params}
     unknown = sorted(set(request.query_params) - known)
     if unknown:
         listed = f"It takes {', '.join(sorted(known))}." if known else "It takes none."
-        raise UsageError(f"The query has {many(len(unknown), 'parameter')} that this route does not take. {listed}")
+        sentence = f"The query has {many(len(unknown), 'parameter')} that this route does not take. {listed}"
+        raise ProblemError(Problem(UsageError.code, 422, sentence))
 
 
 signed = Security(HTTPBearer(auto_error=False, description="A token; see strikeout serve --tokens and --oidc."))
