@@ -92,6 +92,7 @@ def test_what_people_see_names_the_parameters_and_the_next_step(book):
     assert "4: forget, 36 quotes" in done("apply", book).stdout
     assert "36" in done("log", book).stdout
     assert "restore, 36 quotes" in done("restore", book, "--last").stdout
+    assert "of entry 4, restored 36" in done("log", book).stdout
     assert "The book holds." in done("verify", book).stdout
 
 

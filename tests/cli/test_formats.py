@@ -37,6 +37,23 @@ def test_a_csv_has_every_digit_that_json_has(page):
     assert {row["parameter"]: float(row["value"]) for row in rows} == parameters
 
 
+@pytest.mark.parametrize("more", [["--format", "csv"], ["--format", "latex"], ["--fit-errors"]])
+def test_warnings_of_a_calibration_are_notes_if_its_table_is_printed_alone(page, more):
+    words = ["calibrate", page, "--starts", 1, "--fix", "vol_of_vol=2"]  # Feller's condition is not met
+    whole, alone = run(*words), run(*words, *more)
+    assert alone.exit_code == whole.exit_code
+    known = json.loads(run(*words, "--json").stdout)["warnings"]
+    assert known
+    assert all(f"note: {sentence}" in alone.stderr for sentence in known)
+    assert not any(f"note: {sentence}" in whole.stderr for sentence in known)
+
+
+@pytest.mark.parametrize("option", ["--report", "--diagnostics"])
+def test_lines_that_are_no_table_are_not_printed_as_csv(page, option):
+    ended = run("calibrate", page, option, "--format", "csv")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+
+
 def test_json_and_another_format_exclude_each_other(page):
     assert run("calibrate", page, "--json", "--format", "csv").exit_code == 2
 

@@ -35,6 +35,14 @@ def test_in_a_pipe_nothing_is_wrapped_cut_or_coloured(capsys):
     assert [line for line in said.splitlines() if line != line.rstrip()] == []
 
 
+def test_a_terminal_without_capabilities_has_its_own_width(monkeypatch, capsys):
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(terminal, "_columns", lambda: 60)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    terminal.show(terminal.facts([("x", LONG)]))
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 60
+
+
 def test_square_brackets_are_shown_not_obeyed(capsys):
     terminal.show("line 3: '[bold]' :smile:", Table(("a",), [("[red]x[/red]",)]))
     said = capsys.readouterr().out

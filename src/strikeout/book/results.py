@@ -263,9 +263,9 @@ class Erasure:
         """Return what is removed, what stays and what is out of reach, one fact per line."""
         head = f"{many(self.count, 'quote')} {'erased' if self.entry is not None else 'would be erased'}"
         facts = {"gone": self.gone, "stays": self.stays, "beyond": self.beyond, "warning": self.warnings}
-        lines = [head, *(f"{name:<8}{text}" for name, texts in facts.items() for text in texts)]
+        lines = [head, *(f"{name:<9}{text}" for name, texts in facts.items() for text in texts)]
         if self.search is not None:
-            lines += [f"{'found':<8}{line}" for line in search_lines(self.search)]
+            lines += [f"{'found':<9}{line}" for line in search_lines(self.search)]
         return as_lines(lines)
 
     def to_dict(self) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def restore(seen: Snapshot, entry: int | None = None, *, reason: Why = None) -> 
     follow = follow_change(seen, after, added=back)
     with seen.session.writing(seen.position) as book:
         book.store.unstrike(back.ids)
-        facts = EntryFacts("restore", reason, back.ids.tolist(), {"restored": len(back), "of": number})
+        facts = EntryFacts("restore", reason, back.ids.tolist(), {"restored": len(back), "of entry": number})
         return commit(book, seen, facts, Result(follow, after, before=before, added=back))
 
 

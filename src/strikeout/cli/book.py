@@ -256,7 +256,7 @@ def export(book: str, out: str, who: str | None, output: Output) -> int:
 def keygen(file: str, output: Output) -> int:
     """Write a new secret key to FILE, readable by its owner alone, and print its public key.
 
-    ``strikeout forget --key FILE`` signs certificates with it. Give the public key to those who verify them.
+    `strikeout forget --key FILE` signs certificates with it. Give the public key to those who verify them.
     """
     from strikeout.store.keyring import Keyring
 

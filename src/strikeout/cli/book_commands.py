@@ -125,7 +125,9 @@ def entry_table(entries: Sequence[Entry], approved: Mapping[int, int | None]) ->
     return Table(ENTRY_HEADINGS, rows, numbers=(0,), whole=(1, 5), spare=(6, 2))
 
 
-def report_change(change: Change, output: Output, *, notes: Iterable[str] = (), **more: Any) -> int:
+def report_change(
+    change: Change, output: Output, *, notes: Iterable[str] = (), hints: Iterable[str] = (), **more: Any
+) -> int:
     """Print a change of a book and return the exit code: 3 if the calibration did not converge.
 
     Args:
@@ -159,7 +161,13 @@ def report_change(change: Change, output: Output, *, notes: Iterable[str] = (), 
         rows = [(row[0], known.get(str(row[0]), "-"), *row[1:], move_cell(moves[str(row[0])])) for row in rows]
     table = Table(heads, rows, numbers=tuple(range(1, len(heads))), whole=(0,))
     code = exit_codes.DONE if after.converged else exit_codes.REFUSED
-    return output.result({**change.to_dict(), **more}, table, "", terminal.facts(pairs), notes=notes, code=code)
+    shown = table, "", terminal.facts(pairs)
+    return output.result({**change.to_dict(), **more}, *shown, notes=notes, hints=hints, code=code)
+
+
+def undo_hints(path: str, change: Change) -> list[str]:
+    """Return the commands to try after a strike-out."""
+    return [f"strikeout restore {path} {change.entry}", f"strikeout verify {path}"]
 
 
 def move_cell(value: float | None) -> Cell:
@@ -256,9 +264,7 @@ def forget_from_book(
     if not yes:
         return _report_plan(book, book.plan_forget(**chosen, tolerance=tolerance, reason=reason), output)
     change = book.forget(**chosen, tolerance=tolerance, reason=reason)
-    report_change(change, output)
-    terminal.hint(f"strikeout restore {book.path} {change.entry}", f"strikeout verify {book.path}")
-    return exit_codes.DONE
+    return report_change(change, output, hints=undo_hints(str(book.path), change))
 
 
 def _report_plan(book: Book, plan: Plan, output: Output) -> int:

@@ -103,6 +103,8 @@ def calibrate(file: str, plot: str | None, report: bool, output: Output, **optio
             ("plot", "report", "fit_errors", "diagnostics"), "A table of calibrations has no picture and no steps:"
         )
         return _calibrate_each(file, asked["by"], output, options)
+    if output.form not in ("table", "json"):
+        refuse_given(("report", "diagnostics"), f"--format {output.form} prints tables alone:")
     reading, calibration = calibrate_file(file, **options)
     if plot is not None:
         from strikeout.plots import View, write_plot
@@ -114,7 +116,7 @@ def calibrate(file: str, plot: str | None, report: bool, output: Output, **optio
     facts |= {} if found is None else {"diagnostics": found.to_dict()}
     facts |= {"history": [exit_codes.plain(step) for step in calibration.history]} if report else {}
     if asked["fit_errors"] and not output.is_json:
-        output.result({}, calibration.fit_errors.to_table())
+        output.result({}, calibration.fit_errors.to_table(), notes=calibration.warnings)
     else:
         _show(calibration, output, report=report, **facts)
     if not output.is_json:
@@ -198,7 +200,8 @@ def _show(calibration: Calibration, output: Output, *, report: bool = False, **m
         parts += ["\nfit error by expiry (root mean square)", errors]
     elif errors is not None and output.form == "table" and len(errors.rows) > 1:
         terminal.note(f"fit errors of {len(errors.rows) - 1:,} expiries: add --fit-errors.")
-    output.result({}, *parts)
+    # A table printed alone has no facts below it, so the warnings are notes.
+    output.result({}, *parts, notes=() if output.form == "table" else calibration.warnings)
 
 
 def latent_facts(calibration: Calibration) -> list[tuple[str, str]]:

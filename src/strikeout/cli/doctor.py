@@ -36,7 +36,7 @@ def doctor(book: str | None, output: Output) -> int:
     """Check this installation and its settings, and BOOK if one is named; change nothing in it.
 
     Ends with 1 if a check finds something. For a book it checks the file, the keys, every byte and the ledger;
-    ``strikeout verify BOOK`` also calibrates again.
+    `strikeout verify BOOK` also calibrates again.
     """
     if book is not None and not is_book(book):
         raise UsageError(f"{book}: the name of a book ends in .book.", path=book)

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exit_codes, terminal
-from strikeout.cli.book_commands import check_choice, forget_from_book, is_book, move_cell, open_book, report_change
+from strikeout.cli.book_commands import (
+    check_choice,
+    forget_from_book,
+    is_book,
+    move_cell,
+    open_book,
+    report_change,
+    undo_hints,
+)
 from strikeout.cli.fit_options import (
     calibrate_file,
     calibration_options,
@@ -90,7 +98,7 @@ OF_FILES = ("operator", "shards", "certificate_path", "key_path", "out")  # a bo
 def forget(file: str, chosen: dict[str, Any], is_all: bool, output: Output, **options: Any) -> int:
     """Calibrate to FILE, then strike quotes out as if they had never been seen.
 
-    If FILE is a book (NAME.book), make a plan, which ``strikeout apply`` does; with --yes do it at once.
+    If FILE is a book (NAME.book), make a plan, which `strikeout apply` does; with --yes do it at once.
 
     Without --tolerance and --operator the parameters are, bit for bit, those of calibrating the retained quotes alone.
     Ends with 3 if no quote matches the condition, or if no honest number can be given: then nothing is written.
@@ -145,7 +153,7 @@ def forget(file: str, chosen: dict[str, Any], is_all: bool, output: Output, **op
 @who_option
 @output_options
 def apply(book: str, plan: str | None, who: str | None, output: Output) -> int:
-    """Do the PLAN of ``strikeout forget BOOK``; by default the one beside the book.
+    """Do the PLAN of `strikeout forget BOOK`; by default the one beside the book.
 
     Refused with 3 if the book changed since the plan was made. An applied plan is deleted: it names quotes.
     """
@@ -162,9 +170,7 @@ def apply(book: str, plan: str | None, who: str | None, output: Output) -> int:
             ) from error
         change = held.apply(Plan.from_bytes(data))
         path.unlink(missing_ok=True)
-    report_change(change, output)
-    terminal.hint(f"strikeout restore {book} {change.entry}", f"strikeout verify {book}")
-    return exit_codes.DONE
+    return report_change(change, output, hints=undo_hints(book, change))
 
 
 @click.command("restore")

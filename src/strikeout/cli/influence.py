@@ -189,7 +189,8 @@ OUTCOMES = {
 def _cautions(found: Influence, calibration: Calibration, *, top: int, confirmed: int) -> list[str]:
     """Return what to bear in mind: steps that are too long, refits that failed, warnings of the calibration."""
     far = 0 if confirmed else int((found["indicator"][:top] > FAR).sum())
-    notes = [f"{far} of these move too far for one step to be exact (indicator above {FAR}): --confirm {far}."]
+    move = "moves" if far == 1 else "move"
+    notes = [f"{far} of these {move} too far for one step to be exact (indicator above {FAR}): --confirm {far}."]
     statuses = [str(status) for status in found["confirmed_status"][:top] if status] if confirmed else []
     return [
         *(notes if far else []),

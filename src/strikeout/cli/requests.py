@@ -33,7 +33,7 @@ def request(
 ) -> int:
     """Ask that quotes of BOOK be struck out or erased, or that one person be enough. It changes no quote.
 
-    Once another person approved it, ``strikeout forget BOOK ... --yes`` or ``erase BOOK ... --yes`` with the same
+    Once another person approved it, `strikeout forget BOOK ... --yes` or `erase BOOK ... --yes` with the same
     quotes does it, once.
     """
     with open_book(book, who=who) as held:

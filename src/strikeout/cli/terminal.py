@@ -41,6 +41,7 @@ def show(*parts: RenderableType | Table) -> None:
     out = Console(
         file=sys.stdout,
         width=_columns(),
+        height=25,  # not used; without it Rich ignores the width if TERM=dumb
         force_terminal=is_terminal,
         highlight=False,
         markup=False,
