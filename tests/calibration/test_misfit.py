@@ -9,8 +9,11 @@ import pytest
 
 import strikeout as so
 from strikeout.calibration import misfit as guard
-from strikeout.calibration.misfit import far_from_smooth
+from strikeout.calibration.misfit import far_from_smooth, moments_far_from_smooth
+from strikeout.kernels import smooth_curves
+from strikeout.states import moments_of
 from strikeout.statistics.objective import objective_of
+from strikeout.statistics.quadrature import quadrature_of
 from strikeout.synthetic import random_quotes
 
 # Two days and five years; drawn with mean_reversion 0.24255, vol_of_vol 0.20167 and noise of 5e-5 on a forward of 100.
@@ -137,6 +140,47 @@ def test_a_panel_leaves_the_wrong_valley_too():
         so.forget(found, ids=gone).calibration.parameters
         == so.calibrate(quotes.without(gone), model, panel="date").parameters
     )
+
+
+def test_a_calibration_from_moments_leaves_the_wrong_valley_too():
+    quotes, model = wrong_valley(), so.Heston()
+    four = [model.parameters.named(row) for row in model.parameters.starts]
+    wrong = so.calibrate(moments_of(quotes), model, starts=four)
+    assert wrong.converged
+    assert wrong.cost > 2e-3
+    found = so.calibrate(moments_of(quotes), model)
+    assert found.converged
+    assert len(found.starts) == 7
+    assert found.cost < 1e-7
+    assert found.parameters["mean_reversion"] == pytest.approx(0.24255, rel=0.01)
+    less = moments_of(quotes) - moments_of(quotes.only(["3"]))
+    assert so.calibrate(less, model).parameters == so.calibrate(moments_of(quotes.without(["3"])), model).parameters
+
+
+def test_moments_leave_what_the_quotes_leave_of_a_wrong_parameter_and_of_noise():
+    quotes, model = random_quotes(300, seed=3, noise=1e-3, maturities=7), so.Heston()
+    right = so.calibrate(moments_of(quotes), model)
+    assert len(right.starts) == 4
+    wrong = {**right.parameters, "initial_variance": 2.0 * right.parameters["initial_variance"]}
+    for parameters, far in ((right.parameters, False), (wrong, True)):
+        theta = model.parameters.vector(parameters)
+        objective, _ = objective_of(quotes)
+        layout = objective.contracts.slices
+        centred = quadrature_of(moments_of(quotes)).centred(model, theta)
+        counts = np.diff(layout.offsets)
+        assert moments_far_from_smooth(centred, centred.constant, counts, model, theta, 5) is far
+        assert far_from_smooth([(objective, theta)], model, 5) is far
+        # The same polynomials, from quotes and from moments, leave the same.
+        x, r, w = guard._smile(objective, model, theta)
+        left, used = smooth_curves.unexplained(x, layout.offsets, r, w, 4)
+        nodes = centred.nodes.slices
+        deviation = guard.ROOT_TWO_PI * model.price(theta, guard._at_the_money(nodes.expiries.tobytes()))
+        place = nodes.k / np.sqrt(nodes.k**2 + 4.0 * np.repeat(deviation, np.diff(nodes.offsets)) ** 2)
+        sums = nodes.sorted(centred.linear), nodes.sorted(centred.quadratic), np.full(len(nodes.expiries), 4)
+        for function in (smooth_curves.explained, smooth_curves.explained_twin):
+            explained, also = function(place, nodes.offsets, *sums)
+            assert also == used
+            assert centred.constant - explained == pytest.approx(left, rel=1e-6)
 
 
 @pytest.mark.parametrize(

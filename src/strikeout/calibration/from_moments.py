@@ -38,9 +38,10 @@ import numpy as np
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.coordinates import CHOICES, Coordinates, coordinates_of
 from strikeout.calibration.loop import Convergence, Evaluation, Watch, descend
+from strikeout.calibration.misfit import moments_far_from_smooth
 from strikeout.calibration.problem import SearchEnd
 from strikeout.calibration.result import concluded
-from strikeout.calibration.settings import Settings
+from strikeout.calibration.settings import STARTS, Settings
 from strikeout.calibration.starts import Progress, best_of, search, staged, stages_of, starting_points
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.kernels import chebyshev, int192
@@ -92,6 +93,8 @@ def calibrate_moments(
         )
     problem = MomentProblem(quadrature_of(moments), model, coordinates)
     ends, best = _search(problem, staged(problem, points, stages_of(model.parameters, starts)), progress)
+    if starts == STARTS and _is_far(moments, problem, best):
+        ends, best = _with_more_starts(problem, ends, best, progress)
     cost = best.descent.system.cost
     if best.objective.deficit > best.objective.smallest:
         raise RefusedError(
@@ -171,6 +174,28 @@ def _search(
         at = ends.index(best)
         ends[at] = best = _joined(best, problem.centred(best.descent.point).follow(best.descent.point))
     return ends, best
+
+
+def _is_far(moments: Moments, problem: MomentProblem, end: SearchEnd[Quadrature]) -> bool:
+    """Return whether a converged end is far from smooth; False if expiries have no slice of their own."""
+    model, coordinates = problem.model, problem.coordinates
+    is_shared = moments.basis.expiries == "shared"
+    if not is_shared or not len(model.parameters.more_starts) or not end.descent.termination.converged:
+        return False
+    theta = np.array(coordinates.theta(end.descent.point))
+    begin = np.flatnonzero(np.r_[True, moments.cells[1:, 0] != moments.cells[:-1, 0]])
+    counts = np.add.reduceat(moments.counts, begin)
+    cost = end.descent.system.cost
+    return moments_far_from_smooth(end.objective, cost, counts, model, theta, len(coordinates.free))
+
+
+def _with_more_starts(
+    problem: MomentProblem, ends: list[SearchEnd[Quadrature]], best: SearchEnd[Quadrature], progress: Progress | None
+) -> tuple[list[SearchEnd[Quadrature]], SearchEnd[Quadrature]]:
+    """Follow the model's further starts too; keep them if one of them ends better."""
+    points = [problem.coordinates.point(row) for row in problem.model.parameters.more_starts.tolist()]
+    more, found = _search(problem, points, progress)
+    return ([*ends, *more], found) if best_of([best, found]) is found else (ends, best)
 
 
 def _joined(first: SearchEnd[Quadrature], then: SearchEnd[Quadrature]) -> SearchEnd[Quadrature]:

@@ -12,7 +12,7 @@ it only asks for more starts.
 
 Per slice r is fitted by orthogonal polynomials in x (kernels/smooth_curves.py): x is linear in k at the money and flat
 far from it, as differences between two smiles are. Rows are in canonical order, so the answer follows from the set of
-quotes.
+quotes. Moments give the sums of such a fit without a quote: sums over quotes are weighted sums over nodes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from functools import lru_cache
 import numpy as np
 
 from strikeout.kernels import smooth_curves
-from strikeout.kernels.arrays import Floats
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts, Features
 from strikeout.statistics.linearize import residuals
 from strikeout.statistics.objective import Objective
+from strikeout.statistics.quadrature import Quadrature
 
 # Times the variance that smooth curves leave. The one wrong valley known has 700, Heston on most real days 1 to 50.
 FAR = 200.0
@@ -58,11 +59,36 @@ def far_from_smooth(posed: Sequence[tuple[Objective, Floats]], model: Model, fre
             total += float(np.add.reduce(w * r * r))
             unexplained, terms = smooth_curves.unexplained(x, part.contracts.slices.offsets, r, w, TERMS)
             left, used = left + unexplained, used + terms
-    spare, rounding = count - used, 10.0 * max(objective.rounding for objective, _ in posed)
+    return _is_far(total, left, count, used, free, max(objective.rounding for objective, _ in posed))
+
+
+def moments_far_from_smooth(end: Quadrature, cost: float, counts: Rows, model: Model, theta: Floats, free: int) -> bool:
+    """``far_from_smooth`` from moments with one slice per expiry.
+
+    Args:
+        cost: at theta.
+        counts: of the quotes of each expiry, in ascending order of the expiries.
+    """
+    if end.count < FEWEST * len(counts):
+        return False
+    nodes = end.nodes
+    layout = nodes.slices
+    at_the_money = model.price(theta, _at_the_money(layout.expiries.tobytes()))
+    deviation = np.repeat(ROOT_TWO_PI * at_the_money, np.diff(layout.offsets))
+    x = layout.k / np.sqrt(layout.k * layout.k + 4.0 * deviation * deviation)
+    linear = end.linear - end.quadratic * (model.price(theta, nodes) - end.centre)
+    explained, used = smooth_curves.explained(
+        x, layout.offsets, layout.sorted(linear), layout.sorted(end.quadratic), np.minimum(counts // 2, TERMS)
+    )
+    return _is_far(cost, max(cost - explained, end.smallest), end.count, used, free, end.rounding)
+
+
+def _is_far(total: float, left: float, count: int, used: int, free: int, rounding: float) -> bool:
+    """Return whether the mean square is `FAR` times what curves of ``used`` terms leave, and rounding explains less."""
+    spare = count - used
     if spare < SPARE:
         return False
-    mean = total / max(count - free, 1)
-    return mean > FAR * max(left / spare, rounding * rounding)
+    return total / max(count - free, 1) > FAR * max(left / spare, 100.0 * rounding * rounding)
 
 
 def _parts(objective: Objective) -> Iterator[Objective]:
