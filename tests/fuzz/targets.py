@@ -246,7 +246,7 @@ def _request(data: bytes) -> float:
         answers = io.StringIO()
         worker = Worker(answers)
         worker.run({"verb": verb, "path": str(path), "who": "fuzz", "head": None, "arguments": arguments})
-        worker._close(str(path))
+        worker._shelf.close(str(path))
     last = json.loads(answers.getvalue().splitlines()[-1])
     assert last.get("problem", {}).get("code") != INTERNAL, last
     ExactJSON(last)
