@@ -41,8 +41,8 @@ from strikeout.calibration.loop import Convergence, Evaluation, Watch, descend
 from strikeout.calibration.misfit import moments_far_from_smooth
 from strikeout.calibration.problem import SearchEnd
 from strikeout.calibration.result import concluded
-from strikeout.calibration.settings import STARTS, Settings
-from strikeout.calibration.starts import Progress, best_of, search, staged, stages_of, starting_points
+from strikeout.calibration.settings import Settings
+from strikeout.calibration.starts import STARTS, Progress, best_of, search, staged, stages_of, starting_points
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.kernels import chebyshev, int192
 from strikeout.kernels.arrays import Floats
