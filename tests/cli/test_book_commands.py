@@ -355,6 +355,14 @@ def test_help_fits_60_columns(name):
     assert not wide, "\n".join(wide)
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_cuts_no_sentence_and_has_no_marks_of_docstrings(name):
+    command = strikeout.get_command(click.Context(strikeout), name)
+    said = command.get_help(click.Context(command, info_name=name, terminal_width=80))
+    assert "``" not in said
+    assert not [line for line in said.partition("\nCommands:")[2].splitlines() if line.endswith("...")]
+
+
 @pytest.mark.parametrize("words", [["forget"], ["erase", "--yes"], ["request", "forget"]])
 @pytest.mark.parametrize("given", [["--ids", ""], ["--ids", " , "], ["--ids-from", ""]])
 def test_ids_of_an_unset_variable_are_no_ids_and_a_mistake(book, words, given):

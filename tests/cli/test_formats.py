@@ -115,3 +115,10 @@ def test_history_is_readable_at_any_width(desk, width, monkeypatch):
     assert all(part.headings[0] == "entry" for part in parts)
     assert (len(parts) == 1) == (width == 200)
     assert all(len(line) <= width for part in parts for line in part.to_text().splitlines())
+
+
+def test_a_table_of_a_book_that_is_printed_alone_names_why_the_command_ends_with_3(desk):
+    poor = "--panel", "none", "--bound", "vol_of_vol=0.01:0.02"
+    alone, known = (run("calibrate", desk, *poor, "--format", form) for form in ("csv", "json"))
+    assert (alone.exit_code, known.exit_code) == (3, 3)
+    assert json.loads(known.stdout)["termination"] in alone.stderr

@@ -161,6 +161,8 @@ def report_change(
         rows = [(row[0], known.get(str(row[0]), "-"), *row[1:], move_cell(moves[str(row[0])])) for row in rows]
     table = Table(heads, rows, numbers=tuple(range(1, len(heads))), whole=(0,))
     code = exit_codes.DONE if after.converged else exit_codes.REFUSED
+    if not after.converged and output.form != "table":  # a table printed alone has no status below it
+        notes = [f"{after.termination}.", *notes]
     shown = table, "", terminal.facts(pairs)
     return output.result({**change.to_dict(), **more}, *shown, notes=notes, hints=hints, code=code)
 

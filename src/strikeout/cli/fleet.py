@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exit_codes
-from strikeout.cli.options import json_option, output_options, reason_options
+from strikeout.cli.options import Group, json_option, output_options, reason_options
 from strikeout.cli.terminal import ComparingLine
 from strikeout.errors import UsageError
 from strikeout.text import many
@@ -24,7 +24,7 @@ where_option = click.option("--where", required=True, metavar="CONDITION", help=
 yes_option = click.option("--yes", is_flag=True, help="Do it; without it the effect is shown and nothing changes.")
 
 
-@click.group("fleet")
+@click.group("fleet", cls=Group)
 def fleet() -> None:
     """Remove quotes from every book of a folder."""
 

@@ -228,6 +228,14 @@ who_option = click.option("--who", envvar="STRIKEOUT_WHO", help="The name for th
 source_option = click.option("--source", help="The source of the quotes, if the file has no column source.")
 
 
+class Group(click.Group):
+    """A group whose help shows the first sentence of each command whole; click cuts it to one line."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(500)) for name, command in self.commands.items()])
+
+
 def json_option(command: Command) -> Command:
     """Add ``--json`` to a command, which gets ``output``."""
 

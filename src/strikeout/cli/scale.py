@@ -9,7 +9,7 @@ import click
 from strikeout.cli import exit_codes
 from strikeout.cli.calibrate import parameter_table
 from strikeout.cli.fit_options import model_option
-from strikeout.cli.options import check_option, constant_option, output_options, profile_option, with_options
+from strikeout.cli.options import Group, check_option, constant_option, output_options, profile_option, with_options
 from strikeout.cli.terminal import ComparingLine
 from strikeout.errors import UsageError
 from strikeout.models.named import model_named
@@ -77,7 +77,7 @@ only_tags_option = click.option(
 )
 
 
-@click.group("scale")
+@click.group("scale", cls=Group)
 def scale() -> None:
     """Compute on a lake: quotes in many files of a folder, a pattern or an object store.
 
