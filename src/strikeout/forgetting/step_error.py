@@ -272,7 +272,7 @@ def _limits(
     kept: tuple[int, ...],
     asked: tuple[tuple[str, tuple[float, float]], ...],
 ) -> Floats:
-    """Return the limits of ``kernels.step_check``; bounds that were asked for replace the model's own."""
+    """Return the limits of ``kernels.symmetric.judged``; bounds that were asked for replace the model's own."""
     bounds = {**_bounds(space), **dict(asked)}
     low, high = zip(*(bounds[name] for name in space.names), strict=True)
     beyond = [FREE * x for x in free_beyond(space, reference)]

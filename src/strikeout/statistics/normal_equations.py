@@ -218,7 +218,7 @@ class NormalEquations:
 
     @property
     def solved(self) -> Floats:
-        """The triangle of ``system()``, then ``step()``, as one array: what ``kernels.judging`` judges."""
+        """The triangle of ``system()``, then ``step()``, as one array: what ``kernels.symmetric.judged`` takes."""
         return self._solved
 
     @cached_property
