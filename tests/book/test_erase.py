@@ -380,7 +380,7 @@ def test_a_condition_that_every_quote_matches_needs_a_confirmation(book, verb):
     name, *what = verb.split()
     act = getattr(book, name)
     before = book.status()
-    with raises(UsageError, mentions={"all_quotes"}, count=120, where="strike > 0") as refused:
+    with raises(UsageError, mentions={"where", "all_quotes"}, count=120, where="strike > 0") as refused:
         act(*what, where="strike > 0")
     assert refused.value.facts["count"] == 120
     assert book.status() == before

@@ -40,10 +40,9 @@ from strikeout.quotes.rates import RateCurve
 from strikeout.quotes.selection import select
 from strikeout.scale import exchange, read_states
 from strikeout.scale.partition import is_whole, unseal
-from strikeout.service.api import PlanBody
-from strikeout.service.changes import CalibrateBody, EraseBody, ForgetBody, RequestBody, RestoreBody
 from strikeout.service.people import parse_tokens
 from strikeout.service.problems import INTERNAL, ExactJSON
+from strikeout.service.schemas import CalibrateBody, EraseBody, ForgetBody, PlanBody, RequestBody, RestoreBody
 from strikeout.service.worker import Worker
 from strikeout.statistics.moments import Moments
 from strikeout.store.keyring import Keyring, Signer

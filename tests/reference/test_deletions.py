@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def test_one_step_after_every_stored_deletion(name, shared_data):
 
 def test_one_step_in_integers_where_doubles_do_not_reach(shared_data):
     case = problem(ILL_CONDITIONED, shared_data)
-    footprints = footprints_of(case.quotes, case.model(), case.answer)
+    footprints = footprints_of(case.quotes, replace(case.model(), grid=50), case.answer)
     doubles = []
     for what, rows, step, _ in case.deletions():
         left = footprints.total().less(footprints, footprints.places(case.quotes.ids[rows]))

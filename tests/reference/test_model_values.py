@@ -66,7 +66,7 @@ def test_bates_is_calibrated_to_the_dax_of_2002_as_quantlib_does(dax, shared_dat
     case = next(case for case in cases if case["id"] == "dax_2002_bates")
     calibration = so.calibrate(dax, so.Bates(), residual="implied_vol", weights="none")
     assert calibration.converged
-    assert calibration.agreement == 4
+    assert calibration.agreement == 2  # frequent and rare jumps, both from Heston's optimum
     sse = calibration.cost * 1e4
     assert sse == pytest.approx(case["published"]["sse"], abs=case["published"]["tolerance"])
     measured = case["measured_with_quantlib_1_44"]
@@ -277,5 +277,7 @@ def test_bates_fits_real_surfaces_better_than_heston_does(name, shared_data):
     quotes, _ = book(name, shared_data)
     bates, heston = so.calibrate(quotes, so.Bates()), so.calibrate(quotes, so.Heston())
     assert bates.converged, bates.summary()
-    assert bates.agreement == 4
+    space = so.Bates().parameters
+    canonical = [dict(zip(space.names, start, strict=True)) for start in space.starts.tolist()]
+    assert bates.cost == pytest.approx(so.calibrate(quotes, so.Bates(), starts=canonical).cost, rel=1e-9)
     assert bates.cost < 0.6 * heston.cost

@@ -17,6 +17,15 @@ from tests.service.conftest import copied
 
 FEW, MANY = 4, 150  # examples of each operation; the second takes minutes
 WITHOUT_INPUT = {"GET /livez", "GET /readyz", "GET /metrics"}  # nothing can be invalid about them
+# Generated data may not reach a success of these: they need an entry with a certificate, an open request, or a file.
+HARD_TO_REACH = {
+    "GET /v1/books/{name}/certificates/{entry}",
+    "POST /v1/books/{name}/calibrations",
+    "POST /v1/books/{name}/erasures",
+    "POST /v1/books/{name}/imports",
+    "POST /v1/books/{name}/requests",
+    "POST /v1/books/{name}/requests/{number}/{decision}",
+}
 WHERE = "date = '2024-03-05'"
 
 
@@ -83,6 +92,6 @@ def test_every_answer_is_described(desk, count):
     assert len(operations) == 26
     assert [key for key in explorer.seen if key[1] >= 500] == []
     refused = operations - {label for label, status in explorer.seen if status < 300}
-    assert len(refused) <= 5, sorted(refused)
+    assert refused <= HARD_TO_REACH, sorted(refused - HARD_TO_REACH)
     with desk.book() as book:
         assert book.verify().holds
