@@ -40,6 +40,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     rows = _public(calibration, rounds=rounds) + _against(calibration.footprints.whole, rounds=rounds)
     rows += _papers(calibration, rounds=3 if is_quick else 11)
     rows += _papers_shards(calibration.quotes, rounds=1 if is_quick else 5)
+    rows += _public_shards(calibration, rounds=5 if is_quick else 21)
     rows += _sharded(calibration.quotes, rounds=5 if is_quick else 21)
     rows += _sharded(so.synthetic.random_quotes(20_000 if is_quick else 100_000, maturities=10), rounds=5)
     sizes = [1_000, 10_000] if is_quick else [1_000, 10_000, 100_000, 1_000_000]
@@ -122,6 +123,25 @@ def _papers_shards(quotes: so.Quotes, *, rounds: int) -> list[Row]:
         task = f"{touched} of {SHARDS} shards touched, {len(quotes):,} quotes, the paper's pricer"
         least = 1 / 1.1 if touched == SHARDS else 0.5 * SHARDS / touched
         rows += [Row(task, name, t.seconds, t.ratio, least if name == "retrain" else None) for name, t in timed.items()]
+    return rows
+
+
+def _public_shards(calibration: so.results.Calibration, *, rounds: int) -> list[Row]:
+    """``forget(operator="recompute", shards=)`` against ``restep``, the step from all retained quotes, as users call
+    both: what a call costs whatever it is asked, and the quotes of the touched shards."""
+    quotes, shards, rows = calibration.quotes, _cut(calibration.quotes), []
+    for touched in (SHARDS, SHARDS // 2, SHARDS // 10):
+        asked = {"ids": quotes.ids[np.searchsorted(shards.codes, np.arange(touched))].tolist()}
+        work = {
+            "recompute": same(
+                lambda asked=asked: so.forget(calibration, **asked, operator="recompute", shards=shards).parameters
+            ),
+            "restep": same(lambda asked=asked: so.forget(calibration, **asked, operator="restep").parameters),
+        }
+        timed = interleave(work, rounds=rounds)
+        least = 1 / 1.1 if touched == SHARDS else 1.0
+        task = f"forget(calibration, operator=), {touched} of {SHARDS} shards touched, {len(quotes):,} quotes"
+        rows += [Row(task, name, t.seconds, t.ratio, least if name == "restep" else None) for name, t in timed.items()]
     return rows
 
 

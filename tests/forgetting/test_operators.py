@@ -43,7 +43,7 @@ def test_fast_sharded_and_rebuilt_steps_are_equal_bit_for_bit(calibration, share
     """The paper's three operators (its figures and tables compare them at these shares)."""
     ids, footprints = some(calibration, share), calibration.footprints.whole
     fast = downdate(FootprintBlocks.of(footprints), ids)
-    sharded = recompute_shards(calibration, ids, shards=shard(calibration.quotes, by)).step
+    sharded = recompute_shards(calibration, calibration.quotes.places(ids), shards=shard(calibration.quotes, by)).step
     rebuilt = restep(calibration.quotes.without(ids), calibration.model, footprints.schema)
     assert fast.equations.digest() == sharded.equations.digest() == rebuilt.equations.digest()
     assert fast.change.tobytes() == sharded.change.tobytes() == rebuilt.change.tobytes()
@@ -65,7 +65,7 @@ def test_a_no_op_a_wrong_sign_and_a_wrong_set_are_not_equal():
 
 def test_shards_are_left_as_if_they_had_never_held_the_quotes():
     ids, shards = some(SMALL, 0.05), shard(SMALL.quotes, "date")
-    after = recompute_shards(SMALL, ids, shards=shards).states
+    after = recompute_shards(SMALL, SMALL.quotes.places(ids), shards=shards).states
     retained = SMALL.footprints.whole.without(ids)
     fresh = shard_states(retained, shard(SMALL.quotes.without(ids), "date"))
     assert {name: state.digest() for name, state in after.items() if state.count} == {
@@ -75,7 +75,7 @@ def test_shards_are_left_as_if_they_had_never_held_the_quotes():
 
 def test_a_whole_shard_can_go():
     ids = SMALL.quotes.ids[SMALL.quotes.labels["day"] == 3]
-    sharded = recompute_shards(SMALL, ids, shards=shard(SMALL.quotes, "day"))
+    sharded = recompute_shards(SMALL, SMALL.quotes.places(ids), shards=shard(SMALL.quotes, "day"))
     assert sharded.states["3"].count == 0
     assert sharded.step.equations == downdate(FootprintBlocks.of(SMALL.footprints.whole), ids).equations
 
@@ -101,7 +101,8 @@ def test_weights_of_your_own_stay_with_their_quotes():
     fast = downdate(FootprintBlocks.of(footprints), ids)
     retained = quotes.without(ids)
     rebuilt = restep(retained, calibration.model, footprints.schema, weights=calibration.settings.weights)
-    assert fast.equations == rebuilt.equations == recompute_shards(calibration, ids).step.equations
+    sharded = recompute_shards(calibration, quotes.places(ids)).step
+    assert fast.equations == rebuilt.equations == sharded.equations
     with pytest.raises(UsageError, match="give them again"):
         restep(retained, calibration.model, footprints.schema)
 
@@ -231,7 +232,7 @@ def test_only_the_touched_shards_are_priced_again(monkeypatch):
     monkeypatch.setattr(
         so.Heston, "linearize", lambda self, theta, c: priced.append(len(c)) or whole_of(self, theta, c)
     )
-    recompute_shards(SMALL, SMALL.quotes.ids[:2], shards="day:10").step.change  # noqa: B018
+    recompute_shards(SMALL, np.arange(2), shards="day:10").step.change  # noqa: B018
     assert priced == [10 * 6 - 2]
 
 
@@ -255,10 +256,10 @@ def test_forget_heals_quotes_that_are_too_large_for_a_footprint_through_their_sh
     ids = wrong.ids[98:103]
     with pytest.raises(RefusedError):
         calibration.footprints.whole.total()
-    found = recompute_shards(calibration, ids, shards="date:10")
+    found = recompute_shards(calibration, calibration.quotes.places(ids), shards="date:10")
     kept = wrong.without(ids)
     rebuilt = restep(kept, calibration.model, found.step.equations.schema)
     assert found.step.equations == rebuilt.equations
     assert NormalEquations.total(found.states.values()) == rebuilt.equations
     with pytest.raises(RefusedError):
-        recompute_shards(calibration, wrong.ids[:5], shards="date:10")
+        recompute_shards(calibration, np.arange(5), shards="date:10")

@@ -12,6 +12,7 @@ from strikeout.statistics import linearize
 from strikeout.statistics.linearize import footprints_of, normal_equations_of
 from strikeout.synthetic import random_quotes
 from tests.kernels.kernel_choice import under_each
+from tests.raising import raises
 
 MODELS = {
     "heston": so.Heston(),
@@ -36,6 +37,24 @@ def test_the_state_is_that_of_the_footprints_bit_for_bit(name, residual, monkeyp
     assert whole.count == 119
 
 
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("residual", "rule"),
+    [("price", "given"), ("price", "vega"), ("price", "array"), ("price", "by id"), ("implied_vol", "array")],
+)
+@pytest.mark.parametrize("count", [0, 3, 60, 120])
+def test_some_rows_have_the_state_of_a_book_of_them_bit_for_bit(name, residual, rule, count, monkeypatch):
+    model, quotes = MODELS[name], random_quotes(120, seed=3, noise=1e-3, maturities=5)
+    model = model.suited(quotes.contracts) if hasattr(model, "suited") else model
+    own = np.linspace(0.0, 2.0, 120)  # the first counts for nothing
+    weights = {"array": own, "by id": dict(zip(quotes.ids.tolist(), own.tolist(), strict=True))}.get(rule, rule)
+    theta, rows = model.parameters.starts[0], np.random.default_rng(5).permutation(120)[:count]
+    of_rows = {"array": own[rows]}.get(rule, weights)
+    alone = footprints_of(quotes[rows], model, theta, residual=residual, weights=of_rows).total()
+    monkeypatch.setattr(linearize, "RUN", 30)
+    assert normal_equations_of(quotes, model, theta, residual=residual, weights=weights, only=rows) == alone
+
+
 def test_no_quotes_leave_nothing_behind():
     none, theta = random_quotes(50)[:0], so.Heston().parameters.starts[0]
     found = normal_equations_of(none, so.Heston(), theta)
@@ -50,6 +69,11 @@ def test_a_quote_too_large_for_the_grid_is_named():
     with pytest.raises(RefusedError) as caught:
         normal_equations_of(quotes.with_observed(prices), so.Heston(), so.Heston().parameters.starts[0])
     assert caught.value.facts["ids"] == [str(quotes.ids[7])]
+    wrong, theta = quotes.with_observed(prices), so.Heston().parameters.starts[0]
+    with raises(RefusedError, ids=[str(quotes.ids[7])]):
+        normal_equations_of(wrong, so.Heston(), theta, only=np.array([9, 7]))
+    rest = np.delete(np.arange(50), 7)
+    assert normal_equations_of(wrong, so.Heston(), theta, only=rest).count == 49
 
 
 def rows_of(count: int, seed: int = 4) -> tuple[np.ndarray, ...]:

@@ -9,7 +9,7 @@ import strikeout as so
 from strikeout.errors import UnknownIdError, UsageError
 from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations
-from strikeout.statistics.shards import shard, shard_states
+from strikeout.statistics.shards import shard, shard_states, shards_of, with_shards_replaced
 from tests.raising import raises
 
 QUOTES = so.paper.quotes("small", seed=3)
@@ -68,8 +68,10 @@ def test_touched_shards_are_those_that_hold_a_quote():
     assert shards.of(touched) == ("30", "60")
     assert shards.of(touched[:1]) == ("30",)
     assert shards.of([]) == ()
-    assert (shards.rows_of(["30", "60"]) == (days >= 30)).all()
-    assert not shards.rows_of([]).any()
+    numbers, beside = shards.beside(np.flatnonzero((days == 31) | (days == 89)))
+    assert numbers == [1, 2]
+    assert (np.sort(beside) == np.flatnonzero(days >= 30)).all()
+    assert [len(part) for part in shards.beside(np.empty(0, np.intp))] == [0, 0]
     retained, rows = shards.touched(touched)
     assert retained.names == ("30", "60")
     assert (QUOTES.ids[rows] == QUOTES.ids[(days >= 30) & ~np.isin(QUOTES.ids, touched)]).all()
@@ -78,6 +80,24 @@ def test_touched_shards_are_those_that_hold_a_quote():
     }
     with raises(UnknownIdError, ids=["nobody"]):
         shards.of(["nobody"])
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+def test_shards_replaced_by_their_sum_leave_the_total_and_others_are_kept(cut):
+    shards, none = shard(QUOTES, cut), NormalEquations.zero(FOOTPRINTS.schema)
+    for asked in ([0], [0, len(QUOTES) - 1], range(len(QUOTES))):
+        touched, rows = shards.beside(np.array(asked))
+        same = with_shards_replaced(FOOTPRINTS, shards, touched, rows, FOOTPRINTS.total(rows))
+        assert same == FOOTPRINTS.total()
+        left = FOOTPRINTS.total(np.setdiff1d(np.arange(len(QUOTES)), rows))
+        assert with_shards_replaced(FOOTPRINTS, shards, touched, rows, none) == left
+
+
+def test_the_latest_cut_of_quotes_is_kept_and_another_one_replaces_it():
+    first = shards_of(QUOTES, "date:10")
+    assert shards_of(QUOTES, "date:10") is first
+    assert shards_of(QUOTES, ["date:10", "day:30"]).names == shard(QUOTES, ["date:10", "day:30"]).names
+    assert shards_of(QUOTES, "date:10").sizes == first.sizes
 
 
 def test_blocks_of_days_begin_at_the_same_dates_whatever_the_book_holds():

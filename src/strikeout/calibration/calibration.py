@@ -23,7 +23,7 @@ from strikeout.models.model import Model, Theta
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import footprints_of, normal_equations_of
-from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.normal_equations import NormalEquations, Schema
 from strikeout.statistics.second_order import AT_ONCE, QuoteTerms, SecondOrder, quote_terms_of, second_order_of
 from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, System
 from strikeout.text import many
@@ -336,14 +336,22 @@ class Calibration:
         how = self.settings
         return footprints_of(quotes, self.model, theta, residual=how.residual, weights=how.weights)
 
-    def equations_of(self, quotes: Quotes, theta: Theta) -> NormalEquations:
+    def equations_of(
+        self, quotes: Quotes, theta: Theta, *, only: Rows | None = None, schema: Schema | None = None
+    ) -> NormalEquations:
         """Return ``footprints_of(quotes, theta).total()``, without keeping the footprints.
+
+        Args:
+            only: distinct row numbers of those to sum; all if not given.
+            schema: that of the sum, if it is known.
 
         Raises:
             RefusedError: a quote is too large for the grid; the error names it.
         """
         how = self.settings
-        return normal_equations_of(quotes, self.model, theta, residual=how.residual, weights=how.weights)
+        return normal_equations_of(
+            quotes, self.model, theta, residual=how.residual, weights=how.weights, only=only, schema=schema
+        )
 
     @cached_property
     def second_order(self) -> Mapping[Group, SecondOrder]:

@@ -319,7 +319,13 @@ def _as_published(calibration: Calibration, request: Request, fresh: Callable[[]
 
 def _step(calibration: Calibration, request: Request, operator: str, shards: Cuts | None) -> OneStep:
     if operator == "recompute":
-        return recompute_shards(calibration, request.used, shards=shards, free=free_parameters(calibration)).step
+        return recompute_shards(calibration, request.rows, shards=shards, free=free_parameters(calibration)).step
+    if calibration.panel is None and request.counting is request.book:
+        is_kept = np.ones(len(calibration.quotes), bool)
+        is_kept[request.rows] = False
+        left = np.flatnonzero(is_kept)
+        after = calibration.equations_of(calibration.quotes, calibration.references[WHOLE], only=left)
+        return OneStep(after, None, free_parameters(calibration))
     kept = chosen(request.retained, calibration.settings.select)
     groups = {WHOLE: kept}
     if calibration.panel is not None:

@@ -19,7 +19,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.errors import ParameterError, RefusedError, UsageError
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.evidence import free_parameters
-from strikeout.kernels.arrays import Floats
+from strikeout.kernels.arrays import Floats, Rows
 from strikeout.kernels.arrow import ArrowBlocks
 from strikeout.kernels.symmetric import length
 from strikeout.models.model import Model
@@ -29,7 +29,7 @@ from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations, Ridge, Schema, refuse_mixing
 from strikeout.statistics.objective import RESIDUALS, RULES, Weighting
-from strikeout.statistics.shards import Shards, one_shard, shard_states, shards_of
+from strikeout.statistics.shards import Shards, one_shard, shard_states, shards_of, with_shards_replaced
 from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, OneStep, System
 from strikeout.text import Argument
 
@@ -122,7 +122,7 @@ def recompute(
 
 def recompute_shards(
     calibration: Calibration,
-    ids: ArrayLike,
+    gone: Rows,
     *,
     shards: str | Sequence[str] | Shards | None = None,
     free: tuple[int, ...] | None = None,
@@ -131,42 +131,44 @@ def recompute_shards(
 
     A panel is cut by its groups. A quote that is too large for a footprint does not matter if it is struck out: its
     shard is rebuilt without it.
+
+    Args:
+        gone: row numbers of the quotes to strike out.
     """
     if calibration.panel is not None:
-        return _recompute_groups(calibration, ids, shards, free)
+        return _recompute_groups(calibration, gone, shards, free)
     quotes = calibration.quotes
     if shards is None:
         cut = one_shard(quotes) if isinstance(quotes.contracts, Features) else shards_of(quotes, "expiry")
     else:
         cut = shards_of(quotes, shards)
-    touched, rows = cut.touched(ids)
-    footprints = _countable(calibration, ids)
-    is_left = np.zeros(len(quotes), bool)
-    is_left[rows] = True
-    left = quotes[is_left]
-    fresh = calibration.equations_of(left, calibration.references[WHOLE])  # summed without keeping a footprint
-    is_touched = cut.rows_of(touched.names)
-    if len(footprints) < len(quotes):
-        kept = footprints.total(footprints.places(quotes.ids[~is_touched]))
-    elif 2 * np.count_nonzero(is_touched) > len(quotes):  # sum the others, or subtract these: whichever are fewer
-        kept = footprints.total(np.flatnonzero(~is_touched))
-    else:
-        kept = footprints.total().less(footprints, np.flatnonzero(is_touched))
+    footprints = _countable(calibration, gone)
+    touched, rows = cut.beside(gone)
+    is_kept = np.ones(len(quotes), bool)
+    is_kept[gone] = False
+    schema = footprints.schema
+    equations = calibration.equations_of(quotes, schema.reference, only=rows[is_kept[rows]], schema=schema)
+    if len(footprints) < len(quotes):  # those too large for a footprint, all of them in touched shards
+        is_kept[rows] = False
+        equations = footprints.total(footprints.places(quotes.ids[is_kept])) + equations
+    elif len(rows) < len(quotes):
+        equations = with_shards_replaced(footprints, cut, touched, rows, equations)
 
     def states() -> Mapping[str, NormalEquations]:
-        again = footprints_in(left, calibration.model, footprints.schema, weights=calibration.settings.weights)
-        return {**shard_states(footprints, cut), **shard_states(again, touched)}
+        parts, rows = cut.touched(quotes.ids[gone])
+        again = footprints_in(quotes[rows], calibration.model, footprints.schema, weights=calibration.settings.weights)
+        return {**shard_states(footprints, cut), **shard_states(again, parts)}
 
-    return Recomputed(OneStep(kept + fresh, None, free), states)
+    return Recomputed(OneStep(equations, None, free), states)
 
 
 def _recompute_groups(
-    calibration: Calibration, ids: ArrayLike, shards: object, free: tuple[int, ...] | None
+    calibration: Calibration, rows: Rows, shards: object, free: tuple[int, ...] | None
 ) -> Recomputed:
     """Rebuild the groups of a panel that lose quotes; the blocks of the others are kept."""
     if shards is not None:
         raise UsageError(Argument("shards"), ": a panel is recomputed by its groups. Leave them out.")
-    system, gone = calibration.footprints.system, calibration.quotes.only(ids).ids
+    system, gone = calibration.footprints.system, calibration.quotes.ids[rows]
     blocks = dict(system.blocks)
     for group in calibration.latent:
         quotes = calibration.quotes_of(group)
@@ -177,14 +179,14 @@ def _recompute_groups(
     return Recomputed(after.step(free=free), lambda: {str(group): block for group, block in after.blocks.items()})
 
 
-def _countable(calibration: Calibration, ids: ArrayLike) -> Footprints:
+def _countable(calibration: Calibration, gone: Rows) -> Footprints:
     """Return the footprints of a calibration, without those that are too large to have one if they are struck out
     anyway."""
     try:
         return calibration.footprints.whole
     except RefusedError as refusal:
         lost = refusal.facts.get("ids", ())
-        if not lost or not set(lost) <= set(np.asarray(ids).tolist()):
+        if not lost or not set(lost) <= set(calibration.quotes.ids[gone].tolist()):
             raise
         how = calibration.settings
         return footprints_of(

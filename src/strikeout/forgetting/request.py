@@ -54,6 +54,11 @@ class Request:
             return self.ids
         return self.ids[np.isin(self.ids, self.counting.ids)]
 
+    @property
+    def rows(self) -> Rows:
+        """Where the quotes of the objective are that are to be struck out."""
+        return self.places if self.counting is self.book or self.counting is None else self.counting.places(self.used)
+
     @cached_property
     def forgotten(self) -> Quotes | Moments:
         """The quotes behind the ids, or their moments."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from strikeout.kernels.heston_twin import Parts
 
 
+FEW = 8  # one in so many rows is quicker to sort than to look for among all
 PANEL = 0.2  # width of a panel of ln T
 COLUMNS = ("forward", "strike", "expiry", "discount", "is_call")
 
@@ -53,6 +54,33 @@ class Layout:
     def sorted(self, column: Floats) -> Floats:
         """Return a column of the contracts in this order; contiguous."""
         return column if self.in_order and column.flags.c_contiguous else column[self.order]
+
+    @cached_property
+    def _places(self) -> Rows:
+        """Where each contract is in this order."""
+        places = np.empty_like(self.order)
+        places[self.order] = np.arange(len(self.order))
+        return places
+
+    def only(self, rows: Rows) -> Layout:
+        """Return the slices of these contracts, without another sort; rows keep their numbers."""
+        if len(rows) < len(self.order) // FEW:
+            places = np.sort(self._places.take(rows))
+        else:
+            kept = np.zeros(len(self.order), bool)
+            kept[rows] = True
+            places = np.flatnonzero(kept.take(self.order))
+        offsets = np.searchsorted(places, self.offsets)
+        filled = offsets[1:] > offsets[:-1]
+        is_whole = filled.all()
+        return Layout(
+            order=self.order.take(places),
+            expiries=self.expiries if is_whole else self.expiries[filled],
+            offsets=offsets if is_whole else np.append(offsets[:-1][filled], len(places)),
+            k=self.k.take(places),
+            t=None,
+            in_order=False,
+        )
 
     def unsorted(self, columns: Floats) -> Floats:
         """Return columns in this order, back in the order of the contracts; the last axis is the contracts'."""
@@ -161,15 +189,22 @@ class Contracts:
         expiry = self.expiry[order]
         return _layout(order, key=expiry, expiries=expiry, k=self.log_moneyness[order], t=None)
 
-    def runs(self, most: int) -> Iterator[tuple[Rows, Contracts]]:
-        """Yield row numbers and their contracts, slice by slice: up to ``most`` of them, or one larger slice."""
-        layout = self.slices
+    def runs(self, most: int, only: Rows | None = None) -> Iterator[tuple[Rows, Contracts]]:
+        """Yield row numbers and their contracts, slice by slice: up to ``most`` of them, or one larger slice.
+
+        Args:
+            only: distinct row numbers of the contracts to yield; all if not given.
+        """
+        layout = self.slices if only is None else self.slices.only(only)
         ends, j = layout.offsets, 0
         while j < len(layout.expiries):
             last = max(int(np.searchsorted(ends, ends[j] + most, "right")) - 1, j + 1)
             rows = layout.order[ends[j] : ends[last]]
-            part = self[rows]
-            vars(part)["slices"] = Layout(
+            part = object.__new__(Contracts)
+            columns = vars(part)
+            for name in COLUMNS:
+                columns[name] = _frozen(getattr(self, name).take(rows))
+            columns["slices"] = Layout(
                 order=np.arange(len(rows)), expiries=layout.expiries[j:last], offsets=ends[j : last + 1] - ends[j],
                 k=layout.k[ends[j] : ends[last]], t=None, in_order=True,
             )  # fmt: skip

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress, pairwise
 from math import isfinite
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
-from strikeout.kernels.arrays import Mask, Rows
+from strikeout.kernels import exact
+from strikeout.kernels.arrays import Rows, Words
 from strikeout.quotes.names import NameIndex, Names
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import NormalEquations
@@ -69,16 +71,19 @@ class Shards:
         names = tuple(compress(self.names, is_touched.tolist()))
         return Shards(self.ids[rows], place[self.codes[rows]], names), rows
 
-    def rows_of(self, names: Iterable[str]) -> Mask:
-        """Return which quotes are in one of these shards.
+    def beside(self, rows: Rows) -> tuple[list[int], Rows]:
+        """Return the numbers of the shards that hold one of these rows, and the rows of all quotes in those shards."""
+        order, ends = self._grouped
+        touched = sorted(set(self.codes[rows].tolist()))
+        if len(touched) == len(self):
+            return touched, order
+        return touched, np.concatenate([order[:0], *(order[ends[code] : ends[code + 1]] for code in touched)])
 
-        Raises:
-            KeyError: no shard has one of the names.
-        """
-        is_named = np.zeros(len(self), bool)
-        is_named[[self._codes_by_name[name] for name in names]] = True
-        found: Mask = is_named[self.codes]
-        return found
+    @cached_property
+    def _grouped(self) -> tuple[Rows, Rows]:
+        """The row numbers, shard by shard, and where each shard begins and ends among them."""
+        order = np.argsort(self.codes, kind="stable").astype(np.int64)
+        return order, np.searchsorted(self.codes[order], np.arange(len(self) + 1))
 
     def members(self, name: str) -> Names:
         """Return the ids of one shard, in the order of the book.
@@ -141,13 +146,22 @@ def shard(quotes: Quotes, by: str | Sequence[str]) -> Shards:
     return Shards(quotes.ids, codes, tuple(names))
 
 
+SMALLEST = 10  # quotes per shard, from which on the sums of shards are smaller than footprints
+_SUMS: WeakKeyDictionary[Footprints, tuple[Shards, Words, Rows]] = WeakKeyDictionary()
+_LATEST: WeakKeyDictionary[Quotes, tuple[str | tuple[str, ...], Shards]] = WeakKeyDictionary()
+
+
 def shards_of(quotes: Quotes, by: str | Sequence[str] | Shards) -> Shards:
-    """Return these shards if they are of these quotes, or cut the quotes."""
-    if not isinstance(by, Shards):
-        return shard(quotes, by)
-    if by.ids is not quotes.ids and not np.array_equal(by.ids, quotes.ids):
-        raise UsageError("shards: these are of other quotes. Make them with states.shard(quotes, ...).")
-    return by
+    """Return these shards if they are of these quotes, or cut the quotes. The latest cut of quotes is kept with them."""
+    if isinstance(by, Shards):
+        if by.ids is not quotes.ids and not np.array_equal(by.ids, quotes.ids):
+            raise UsageError("shards: these are of other quotes. Make them with states.shard(quotes, ...).")
+        return by
+    asked = by if isinstance(by, str) else tuple(by)
+    known = _LATEST.get(quotes)
+    if known is None or known[0] != asked:
+        known = _LATEST[quotes] = (asked, shard(quotes, by))
+    return known[1]
 
 
 def one_shard(quotes: Quotes) -> Shards:
@@ -182,13 +196,35 @@ def shard_states(footprints: Footprints, shards: Shards) -> dict[str, NormalEqua
     Raises:
         UnknownIdError: a quote that is in no shard.
     """
-    codes = shards.codes if np.array_equal(footprints.ids, shards.ids) else _codes_of(footprints, shards)
-    order = np.argsort(codes, kind="stable").astype(np.int64)
-    ends = np.searchsorted(codes[order], np.arange(len(shards) + 1))
+    if not np.array_equal(footprints.ids, shards.ids):
+        shards = Shards(footprints.ids, _codes_of(footprints, shards), shards.names)
+    order, ends = shards._grouped
     return {
         name: footprints.total(order[begin:end])
         for name, (begin, end) in zip(shards.names, pairwise(ends), strict=True)
     }
+
+
+def with_shards_replaced(
+    footprints: Footprints, shards: Shards, touched: Sequence[int], rows: Rows, fresh: NormalEquations
+) -> NormalEquations:
+    """Return the total of all footprints with ``fresh`` in place of the shards of these numbers, which hold these rows.
+
+    The sums of all shards are kept with the footprints, for the latest shards; of shards of a few quotes they would
+    take more memory than the footprints, which are subtracted instead.
+    """
+    if len(shards) * SMALLEST > len(footprints):
+        return footprints.total().less(footprints, rows) + fresh
+    known = _SUMS.get(footprints)
+    if known is None or known[0] is not shards:
+        order, ends = shards._grouped
+        parts = [order[begin:end] for begin, end in pairwise(ends)]
+        counts = np.array([footprints.counted(part) for part in parts])
+        known = _SUMS[footprints] = shards, np.stack([footprints.total(part).words for part in parts]), counts
+    is_kept = np.ones(len(shards), bool)
+    is_kept[touched] = False
+    words = exact.total(np.concatenate([known[1][is_kept], fresh.words[None]]))
+    return NormalEquations(footprints.schema, words, fresh.count + int(known[2][is_kept].sum()))
 
 
 def _codes_of(footprints: Footprints, shards: Shards) -> Rows:

@@ -70,7 +70,7 @@ def struck(calibration: Calibration, ids: NDArray[np.str_], *, shards: Shards, c
     footprints = calibration.footprints
     steps = [
         downdate(footprints, ids),
-        recompute_shards(calibration, ids, shards=shards).step,
+        recompute_shards(calibration, calibration.quotes.places(ids), shards=shards).step,
         restep(calibration.quotes.without(ids), calibration.model, footprints.whole.schema),
     ]
     states = {step.equations.digest() for step in steps}
