@@ -26,9 +26,9 @@ from strikeout.models.model import Model
 from strikeout.quotes.contracts import Features
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprints import Footprints
-from strikeout.statistics.linearize import footprints_of
-from strikeout.statistics.normal_equations import NormalEquations, Ridge, Schema, refuse_mixing
-from strikeout.statistics.objective import RESIDUALS, RULES, Weighting
+from strikeout.statistics.linearize import footprints_of, grid_in, normal_equations_of
+from strikeout.statistics.normal_equations import NormalEquations, Ridge, Schema, refuse_mixing, schema_of
+from strikeout.statistics.objective import RESIDUALS, RULES, Residual, Weighting, name_of
 from strikeout.statistics.shards import Shards, one_shard, shard_states, shards_of, with_shards_replaced
 from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, OneStep, System
 from strikeout.text import Argument
@@ -48,22 +48,35 @@ def restep(
     Args:
         weights: needed where the schema's own are not one of the rules: by id or in the order of the quotes.
     """
-    return OneStep(footprints_in(retained, model, schema, weights=weights).total(), ridge, free)
+    return OneStep(equations_in(retained, model, schema, weights=weights), ridge, free)
+
+
+def equations_in(
+    quotes: Quotes, model: Model, schema: Schema, *, weights: Weighting | None = None
+) -> NormalEquations:
+    """Return the state of raw quotes in a schema."""
+    residual, weights, grid = _means(model, schema, weights)
+    own = schema_of(model, schema.reference, residual=residual, weights=name_of(weights), grid=grid)
+    refuse_mixing(schema, own)
+    return normal_equations_of(quotes, model, schema.reference, residual=residual, weights=weights, schema=schema)
 
 
 def footprints_in(quotes: Quotes, model: Model, schema: Schema, *, weights: Weighting | None = None) -> Footprints:
     """Return the footprints of raw quotes in a schema."""
-    if not len(quotes):
-        return Footprints(schema, quotes.ids, np.zeros((0, schema.columns), np.int64))
+    residual, weights, grid = _means(model, schema, weights)
+    footprints = footprints_of(quotes, model, schema.reference, residual=residual, weights=weights, grid=grid)
+    refuse_mixing(schema, footprints.schema)
+    return footprints.under(schema)
+
+
+def _means(model: Model, schema: Schema, weights: Weighting | None) -> tuple[Residual, Weighting, int | None]:
+    """Return residual, weights and grid that give footprints in this schema."""
     if weights is None:
         weights = next((rule for rule in RULES if rule == schema.weights), None)
         if weights is None:
             raise UsageError(f"The schema's weights are {schema.weights!r}: give them again, by id (weights={{...}}).")
     residual = next(kind for kind in RESIDUALS if kind == schema.residual)
-    grid = None if getattr(model, "exponents", None) == schema.exponents else schema.exponents[-1]
-    footprints = footprints_of(quotes, model, schema.reference, residual=residual, weights=weights, grid=grid)
-    refuse_mixing(schema, footprints.schema)
-    return footprints.under(schema)
+    return residual, weights, grid_in(model, schema)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +127,14 @@ def recompute(
             "Shards.touched(ids)."
         )
     schema = next(iter(states.values())).schema
-    fresh = footprints_in(left, model, schema, weights=weights)
+    fresh = equations_in(left, model, schema, weights=weights)
     kept = [state for name, state in states.items() if name not in again]
-    total = NormalEquations.total([*kept, fresh.total()]) if kept else fresh.total()
-    return Recomputed(OneStep(total, ridge, free), lambda: {**states, **shard_states(fresh, touched)})
+    total = NormalEquations.total([*kept, fresh]) if kept else fresh
+
+    def states_after() -> Mapping[str, NormalEquations]:
+        return {**states, **shard_states(footprints_in(left, model, schema, weights=weights), touched)}
+
+    return Recomputed(OneStep(total, ridge, free), states_after)
 
 
 def recompute_shards(

@@ -206,7 +206,8 @@ def normal_equations_of(
     def by_rows() -> NormalEquations:
         own = weights if only is None or isinstance(weights, str | Mapping) else np.asarray(weights)[only]
         picked = quotes if only is None else quotes[only]
-        return footprints_of(picked, model, reference, residual=residual, weights=own).total()
+        grid = None if schema is None else grid_in(model, schema)
+        return footprints_of(picked, model, reference, residual=residual, weights=own, grid=grid).total()
 
     if residual != "price" or not hasattr(model, "kernel") or not isinstance(quotes.contracts, Contracts):
         return by_rows()  # only prices of our own kernels are known not to depend on the order of the rows
@@ -226,6 +227,11 @@ def normal_equations_of(
             return by_rows()  # names them
         state, total = words if state is None else exact.total(np.stack([state, words])), total + counted
     return NormalEquations(schema, exact.zero(schema.columns) if state is None else state, total)
+
+
+def grid_in(model: Model, schema: Schema) -> int | None:
+    """Return the grid of residuals that gives a schema; None if it is the model's own."""
+    return None if getattr(model, "exponents", None) == schema.exponents else schema.exponents[-1]
 
 
 def _refuse(quotes: Quotes, schema: Schema, unfit: Rows, first: Floats) -> None:
