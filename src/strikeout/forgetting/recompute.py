@@ -51,9 +51,7 @@ def restep(
     return OneStep(equations_in(retained, model, schema, weights=weights), ridge, free)
 
 
-def equations_in(
-    quotes: Quotes, model: Model, schema: Schema, *, weights: Weighting | None = None
-) -> NormalEquations:
+def equations_in(quotes: Quotes, model: Model, schema: Schema, *, weights: Weighting | None = None) -> NormalEquations:
     """Return the state of raw quotes in a schema."""
     residual, weights, grid = _means(model, schema, weights)
     own = schema_of(model, schema.reference, residual=residual, weights=name_of(weights), grid=grid)
@@ -179,9 +177,7 @@ def recompute_shards(
     return Recomputed(OneStep(equations, None, free), states)
 
 
-def _recompute_groups(
-    calibration: Calibration, rows: Rows, shards: object, free: tuple[int, ...] | None
-) -> Recomputed:
+def _recompute_groups(calibration: Calibration, rows: Rows, shards: object, free: tuple[int, ...] | None) -> Recomputed:
     """Rebuild the groups of a panel that lose quotes; the blocks of the others are kept."""
     if shards is not None:
         raise UsageError(Argument("shards"), ": a panel is recomputed by its groups. Leave them out.")
