@@ -72,8 +72,7 @@ class Shards:
         return Shards(self.ids[rows], place[self.codes[rows]], names), rows
 
     def beside(self, rows: Rows) -> tuple[list[int], Rows]:
-        """Return the numbers of the shards that hold one of these rows, and the rows of all quotes in those shards, in no
-        order."""
+        """Return the numbers of the shards with one of these rows, and the rows of all their quotes, in no order."""
         order, ends = self._grouped
         touched = sorted(set(self.codes[rows].tolist()))
         if len(touched) == len(self):
@@ -157,7 +156,7 @@ _LATEST: WeakKeyDictionary[Quotes, tuple[str | tuple[str, ...], Shards]] = WeakK
 
 
 def shards_of(quotes: Quotes, by: str | Sequence[str] | Shards) -> Shards:
-    """Return these shards if they are of these quotes, or cut the quotes. The latest cut of quotes is kept with them."""
+    """Return these shards if they are of these quotes, or cut the quotes. The latest cut is kept with its quotes."""
     if isinstance(by, Shards):
         if by.ids is not quotes.ids and not np.array_equal(by.ids, quotes.ids):
             raise UsageError("shards: these are of other quotes. Make them with states.shard(quotes, ...).")
