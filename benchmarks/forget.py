@@ -183,8 +183,10 @@ def _sharded(quotes: so.Quotes, *, rounds: int) -> list[Row]:
 
 
 def _least(touched: int, count: int) -> float:
-    """At full coverage 1.1 times retrain at most. Below it at most twice the share of the quotes where passes are long,
-    no more than retrain where they are not, and 1.1 times where the call is most of both."""
+    """At full coverage at most 1.1 times retrain, and so in a small set, in which the call is most of both.
+
+    Otherwise less than retrain, and in a long pass at most twice the share of the touched quotes.
+    """
     if touched == SHARDS or count < SMALL:
         return 1 / 1.1
     return 0.5 * SHARDS / touched if count >= LONG else 1.0

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from strikeout.kernels.heston_twin import Parts
 
 
-FEW = 8  # one in so many rows is quicker to sort than to look for among all
+FEW = 8  # fewer than one in FEW rows are quicker to sort than to look for among all
 PANEL = 0.2  # width of a panel of ln T
 COLUMNS = ("forward", "strike", "expiry", "discount", "is_call")
 
