@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 GONE = 27
+TIMES = 5  # strike-outs that are timed together: one takes little
 MOST = 1.15  # times the other checkout
 
 
@@ -40,7 +41,8 @@ def measure(count: int) -> dict[str, float]:
 
     made = getattr(so, "synthetic", so)  # older commits have it in strikeout itself
     quotes = made.random_quotes(count, maturities=25)
-    first, second = quotes.ids[::37][:GONE].tolist(), quotes.ids[5::41][:GONE].tolist()
+    gone = quotes.ids[:: count // (GONE * (TIMES + 1))][: GONE * (TIMES + 1)].tolist()
+    parts = [gone[at :: TIMES + 1] for at in range(TIMES + 1)]
     with tempfile.TemporaryDirectory(prefix="strikeout-") as folder, so.Book.create(Path(folder) / "a.book") as book:
         planned: Any = getattr(book, "plan_forget", book.forget)  # in older commits `forget` plans
         reason = {"reason": "test"}
@@ -48,13 +50,13 @@ def measure(count: int) -> dict[str, float]:
         verbs: dict[str, Callable[[], object]] = {
             "import": lambda: book.import_quotes(quotes),
             "calibrate": book.calibrate,
-            "forget": lambda: book.apply(planned(ids=first, **reason)),
-            "erase": lambda: book.erase(ids=second, **reason, **({"yes": True} if is_asked else {})),
+            "forget": lambda: [book.apply(planned(ids=ids, **reason)) for ids in parts[:TIMES]],
+            "erase": lambda: book.erase(ids=parts[TIMES], **reason, **({"yes": True} if is_asked else {})),
             "verify": lambda: _check(book.verify().holds),
             "calibrate from quotes": lambda: book.calibrate(through="quotes"),
         }
         found = {name: timed(work) for name, work in verbs.items()}
-        _check(len(book.quotes()) == count - len({*first, *second}))
+        _check(len(book.quotes()) == count - len(gone))
         return found
 
 

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from strikeout.kernels.arrays import Floats, Integers, Words
+from strikeout.kernels.arrays import Floats, Integers, Mask, Words
 from strikeout.kernels.byte_search import ByteSearch
 from strikeout.quotes.contracts import Features
 from strikeout.quotes.quotes import Quotes
@@ -126,8 +126,9 @@ def needles_of(erased: Quotes, *, retained: Quotes | None = None) -> Needles:
     ['forward', 'id', 'observed']
     """
     found: dict[bytes, tuple[str, str]] = {}
-    kept = _numbers_of(retained)
-    for what, column in _numbers(erased).items():
+    columns = _numbers(erased)
+    kept = _kept_of(np.concatenate([*columns.values()]), retained)
+    for what, column in columns.items():
         found |= _needles(what, column, kept)
     names = [name for name in map(_encode, erased.ids.tolist()) if len(name) >= LETTERS]
     for number in _found_in(names, retained):
@@ -137,7 +138,7 @@ def needles_of(erased: Quotes, *, retained: Quotes | None = None) -> Needles:
 
 def _found_in(names: list[bytes], retained: Quotes | None) -> set[int]:
     """Return the numbers of the names that are part of the name of a retained quote."""
-    if retained is None:
+    if retained is None or not names:
         return set()
     return set(ByteSearch(names).find(b"\n".join(map(_encode, retained.ids.tolist())))[1].tolist())
 
@@ -148,7 +149,8 @@ def _encode(name: str) -> bytes:
 
 def needles_of_numbers(what: str, values: ArrayLike, *, retained: Quotes | None = None) -> Needles:
     """Return what must not be found of these numbers, except those that a retained quote has too."""
-    return Needles(_needles(what, np.asarray(values, float), _numbers_of(retained)))
+    column = np.asarray(values, float)
+    return Needles(_needles(what, column, _kept_of(column, retained)))
 
 
 def needles_of_texts(what: str, texts: Iterable[str]) -> Needles:
@@ -161,7 +163,7 @@ def needles_of_integers(what: str, rows: Integers, *, retained: Integers | None 
     values = np.unique(rows)
     values = values[np.abs(values.astype(float)) >= 2.0**32]
     if retained is not None:
-        values = values[~np.isin(values, retained)]
+        values = values[~_is_among(values, [retained])]
     return Needles(dict.fromkeys(_words(values.astype("<i8")), (what, INTEGER)))
 
 
@@ -195,10 +197,21 @@ def _numbers(quotes: Quotes) -> dict[str, Floats]:
     return {"observed": quotes.observed, "weight": quotes.weight, "spread": quotes.spread, **described, **labels}
 
 
-def _numbers_of(retained: Quotes | None) -> Floats:
-    """Return every number of the retained quotes, without its sign."""
-    theirs = _numbers(retained) if retained is not None else {}
-    return np.unique(np.concatenate([np.abs(held) for held in theirs.values()])) if theirs else np.empty(0)
+def _kept_of(numbers: Floats, retained: Quotes | None) -> Floats:
+    """Return those of these numbers, without their signs, that a retained quote has too."""
+    wanted = np.unique(np.abs(numbers))
+    columns = () if retained is None else _numbers(retained).values()
+    return wanted[_is_among(wanted, (np.abs(column) for column in columns))]
+
+
+def _is_among(wanted: NDArray[Any], columns: Iterable[NDArray[Any]]) -> Mask:
+    """Return which of the few sorted numbers occur in any of the long columns, which are not sorted for it."""
+    found = np.zeros(len(wanted), bool)
+    if len(wanted):
+        for column in columns:
+            near = np.minimum(np.searchsorted(wanted, column), len(wanted) - 1)
+            found[near[wanted[near] == column]] = True
+    return found
 
 
 def _needles(what: str, column: Floats, kept: Floats) -> dict[bytes, tuple[str, str]]:
