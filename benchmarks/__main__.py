@@ -54,6 +54,10 @@ BENCHMARKS = {
         "regimes",
         "no timing: regimes of synthetic panels with a known switch, and without one",
     ),
+    "conclusions": (
+        "conclusions",
+        "no timing: which conclusions of the tutorials and of real panels change with the unit of the errors",
+    ),
     "engines": ("engines", "the same files on processes, Dask, Ray and Spark; a hundred workers killed"),
     "verbs": ("verbs", "a million quotes through every verb of a book, beside another checkout: --against PATH"),
     "walk": ("walk", "no timing: files and functions that each command of a book runs through"),
