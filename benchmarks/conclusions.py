@@ -95,7 +95,8 @@ def influential() -> str:
 
 def signs(name: str) -> str:
     """Return how far the parameter that is nearest to zero is from it, in a real panel."""
-    found = so.calibrate(so.read_quotes(DATA / f"{name}.parquet", max_reject=1.0), so.Heston(), panel="date", select="otm")
+    quotes = so.read_quotes(DATA / f"{name}.parquet", max_reject=1.0)
+    found = so.calibrate(quotes, so.Heston(), panel="date", select="otm")
     free = errors_of(found, "independent").names
     nearest = min(free, key=lambda n: abs(found.parameters[n]) / errors_of(found, "auto").standard_errors[n])
     value = abs(found.parameters[nearest])
@@ -103,7 +104,7 @@ def signs(name: str) -> str:
     return f"{nearest} from zero, {said}"
 
 
-def run(*, is_quick: bool, is_full: bool) -> Result:
+def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every benchmark takes both
     """Compute every conclusion in both units; without the real panels in quick mode."""
     facts: dict[str, float | str] = {
         "first calibration: the worst parameter from the truth": first_calibration(),

@@ -8,6 +8,7 @@ import pytest
 
 import strikeout as so
 from strikeout.book.forget import Plan
+from strikeout.book.version import errors_of
 from strikeout.errors import NothingMeantError, RefusedError, UsageError
 from strikeout.forgetting.evidence import Unsupported
 from tests.book.behind import entered
@@ -57,7 +58,7 @@ def test_the_step_is_that_of_a_calibration_and_certified_as_near_as_was_asked(bo
     assert Plan.from_bytes(plan.to_bytes()) == plan
     after = book.apply(plan).after
     assert path_of(after) == alone.latent
-    assert after.errors is None
+    assert after.errors == errors_of(alone.errors)
     assert dict(after.standard_errors) == dict(alone.standard_errors)
     assert book.verify().holds, book.verify().summary()
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.calibration.standard_errors import Reason, Unit, step_errors
-from strikeout.statistics.cluster_states import cluster_states, states_without
+from strikeout.calibration.standard_errors import Reason, Unit
+from strikeout.calibration.step_errors import StepUnit, cluster_states, exchanged, step_errors
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.system import WHOLE, System
 from strikeout.synthetic.heston_quotes import panel_quotes
@@ -54,7 +54,7 @@ def test_errors_after_a_strike_out_are_those_of_quotes_never_seen(calibration, e
     asked = in_unit(calibration, errors)
     done = so.forget(asked, ids=few(asked), operator="downdate")
     fresh, states = never_seen(asked, done.step)
-    again = step_errors(asked, fresh, done.standard_errors, states)
+    again = step_errors(StepUnit.of(asked), fresh, done.standard_errors, states)
     assert done.errors.standard_errors == again.standard_errors
     assert np.array_equal(done.errors.covariance, again.covariance)
     assert done.errors.unit.value == errors.partition(":")[0]
@@ -65,7 +65,7 @@ def test_a_strike_out_changes_the_state_of_one_cluster_alone():
     book = so.calibrate(PLAIN, so.Heston(), starts=1)
     rows, gone = book.footprints.whole, few(book)
     before = cluster_states(book.used, rows, "date")
-    after = states_without(before, book.used, rows, "date", gone)
+    after = exchanged(before, cluster_states(day_of(book.used, 3).only(gone), rows.only(gone), "date"), {})
     assert [date for date in before if after[date] is not before[date]] == [dates_of(PLAIN)[3]]
     assert NormalEquations.total(after.values()) == rows.without(gone).total()
 

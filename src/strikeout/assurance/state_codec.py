@@ -136,8 +136,8 @@ def encode_state(schema: Schema, state: System) -> bytes:
     Args:
         schema: of the shared parameters; a state without groups has none.
     """
-    facts = {"schema": schema.digest(), **counts_of(state)}
-    return encode(StateKind.SHARD, facts, {"words": words_of(state)})
+    facts = {"schema": schema.digest(), **counts_of(state.blocks)}
+    return encode(StateKind.SHARD, facts, {"words": words_of(state.blocks)})
 
 
 def decode_state(schema: Schema, schemas: Mapping[Group, Schema], latent: str | None, data: bytes) -> System:
@@ -150,32 +150,30 @@ def decode_state(schema: Schema, schemas: Mapping[Group, Schema], latent: str | 
     facts, arrays = decode(StateKind.SHARD, data)
     with refuse_damage(data):
         _check_schema(facts, schema)
-        return remade_system(facts, arrays["words"], schemas, latent)
+        return System(remade_blocks(facts, arrays["words"], schemas), latent)
 
 
-def counts_of(system: System) -> dict[str, Any]:
+def counts_of(blocks: Mapping[Group, NormalEquations]) -> dict[str, Any]:
     """Return the number of quotes of every block, by the text of its group, as facts."""
-    return {"groups": [[str(group), block.count] for group, block in system.blocks.items()]}
+    return {"groups": [[str(group), block.count] for group, block in blocks.items()]}
 
 
-def words_of(system: System) -> Words:
+def words_of(blocks: Mapping[Group, NormalEquations]) -> Words:
     """Return the words of all blocks in one array, in the order of ``counts_of``."""
-    blocks = list(system.blocks.values())
-    return np.stack([block.words for block in blocks]) if blocks else np.empty((0, 0, 3), np.uint64)
+    return np.stack([block.words for block in blocks.values()]) if blocks else np.empty((0, 0, 3), np.uint64)
 
 
-def remade_system(
-    facts: Mapping[str, Any], words: NDArray[Any], schemas: Mapping[Group, Schema], latent: str | None
-) -> System:
-    """Return the system that ``counts_of`` and ``words_of`` described; its groups are text."""
+def remade_blocks(
+    facts: Mapping[str, Any], words: NDArray[Any], schemas: Mapping[Group, Schema]
+) -> dict[Group, NormalEquations]:
+    """Return the blocks that ``counts_of`` and ``words_of`` described, by text."""
     groups = facts["groups"]
     if len(words) != len(groups):
         raise ValueError(f"expected the words of {len(groups)} groups, got {len(words)}")
-    blocks = {
+    return {
         group: NormalEquations(schemas[group], _words(own, schemas[group]), count)
         for (group, count), own in zip(groups, words, strict=True)
     }
-    return System(blocks, latent)
 
 
 def encode_moments(moments: Moments) -> bytes:

@@ -20,8 +20,8 @@ from strikeout.book.records import Snapshot, page_of, unrecorded
 from strikeout.book.results import Audit
 from strikeout.book.spec import CalibrationSpec
 from strikeout.book.state_store import MissingFootprints, in_objective, stored_rows, stored_state
-from strikeout.book.step import evidence_of
-from strikeout.book.version import Version, latent_of, state_of
+from strikeout.book.step import errors_of_step, evidence_of
+from strikeout.book.version import Version, errors_of, latent_of, state_of
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.settings import chosen
 from strikeout.errors import RefusedError, StrikeoutError
@@ -231,7 +231,8 @@ def check_states(records: Snapshot) -> Found:
     if not is_current:  # later quotes have no states yet, and the model may not price them
         known = {name for shard in store.shards_with("states") for name in store.members(shard)}
         used = used[np.array([name in known for name in used.ids.tolist()], bool)]
-    footprints = _Rows.of(linearization.footprints(used, records.settings), linearization)
+    taken = linearization.footprints(used, records.settings)
+    footprints = _Rows.of(taken, linearization)
     odd, whole, last = [], linearization.zero, -1
     for shard, is_sound, state in _shards(records, linearization, footprints, is_current=is_current):
         odd += [] if is_sound else [shard]
@@ -241,6 +242,8 @@ def check_states(records: Snapshot) -> Found:
         return False, f"Shards whose footprints or state are not those of their quotes: {named} ({len(odd):,})."
     if whole != replace(linearization.system, held=frozenset()):
         return False, "The state of the book is not the sum of the states of its shards."
+    if linearization.clusters != linearization.clusters_of(used, records.settings, taken):
+        return False, "The states of the clusters are not those of their quotes."
     if last < 0:
         return False, "The book has a state of all its quotes, but no shard has one."
     return _whole(records, linearization, footprints, is_current=is_current)
@@ -380,6 +383,8 @@ def _step(records: Snapshot, version: Version, found: Calibration) -> Found:
         path = {group: value for group, (value, _) in version.latent.items()}
         if step.parameters != dict(version.parameters) or step.latent != path:
             return False, "The parameters are not one step from the stored state."
+        if errors_of(errors_of_step(linearization, step, version.standard_errors)) != version.errors:
+            return False, "The standard errors are not those of one step from the stored states."
     errors, latents = found.standard_errors, latent_of(found)
     moves = [abs(x - version.parameters[n]) / errors[n] for n, x in found.parameters.items() if errors[n] > 0.0]
     path = {group: value for group, (value, _) in version.latent.items() if group in latents}

@@ -293,13 +293,14 @@ def derived_numbers(records: Snapshot, held: Quotes, aside: Quotes) -> DerivedNu
     words: list[Words] = [np.empty(0, np.uint64)]
     if linearization is not None:
         states = (linearization.system, linearization.start)
-        words += [words_of(state).ravel() for state in states if state is not None]
+        words += [words_of(state.blocks).ravel() for state in states if state is not None]
+        words.append(words_of(linearization.clusters).ravel())
         for shard in sorted(set(store.shards_of(sorted(names)).values())):
             kept, state = stored_rows(store, linearization, shard), stored_state(store, linearization, shard)
             if kept is not None:
                 here = np.array([name in names for name in store.members(shard)], bool) & kept.has
                 rows.append(kept.at(np.flatnonzero(here)).ravel())
-            words += [] if state is None else [words_of(state).ravel()]
+            words += [] if state is None else [words_of(state.blocks).ravel()]
     return DerivedNumbers(np.concatenate(rows), np.concatenate(words).view(np.int64))
 
 

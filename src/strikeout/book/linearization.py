@@ -16,8 +16,8 @@ from strikeout.assurance.state_codec import (
     described_schema,
     encode,
     refuse_damage,
+    remade_blocks,
     remade_schema,
-    remade_system,
     shaped,
     words_of,
 )
@@ -25,6 +25,8 @@ from strikeout.calibration.calibrate import fit
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panels import grouped
 from strikeout.calibration.settings import Settings
+from strikeout.calibration.standard_errors import Reason, Unit
+from strikeout.calibration.step_errors import States, StepUnit, cluster_states, exchanged
 from strikeout.errors import ParameterError, StrikeoutError
 from strikeout.kernels import exact
 from strikeout.kernels.arrays import Integers, Rows
@@ -50,8 +52,9 @@ class BookLinearization:
     ``second_order`` is what one step leaves out; a group at the boundary of the model has none. The references were
     fitted in ``entry``, those of later groups when the groups were added. They stay until the book is calibrated again
     or a quote they were fitted to is erased: a group whose quotes are all set aside is still in ``schemas``, so that
-    its quotes can be restored. ``held`` are groups whose latent parameter does not move. ``noise`` is the share by
-    which footprints are perturbed, ``drift`` a bound on how far that can move the parameters.
+    its quotes can be restored. ``held`` are groups whose latent parameter does not move. ``clusters`` are the
+    states of which standard errors after a step consist. ``noise`` is the share by which footprints are perturbed,
+    ``drift`` a bound on how far that can move the parameters.
     """
 
     model: Model
@@ -60,6 +63,8 @@ class BookLinearization:
     system: System
     start: System | None
     second_order: Mapping[Group, SecondOrder]
+    unit: StepUnit
+    clusters: States  # by the label of the unit; none in a panel, whose groups are its clusters, or with noise
     panel: str | None = None  # the label of the groups; None for a plain book
     held: frozenset[Group] = frozenset()
     noise: float = 0.0
@@ -124,6 +129,17 @@ class BookLinearization:
             if self.panel is None or group in self.second_order
         }
 
+    def clusters_of(self, quotes: Quotes, how: Settings, taken: FootprintBlocks | None = None) -> States:
+        """Return the states of the clusters that these quotes are in, as ``clusters`` has them.
+
+        Args:
+            taken: the footprints of these quotes, if they are computed already.
+        """
+        if self.panel is not None or self.unit.label is None or not len(quotes):
+            return {}
+        rows = self.footprints(quotes, how) if taken is None else taken
+        return cluster_states(quotes, rows.blocks[WHOLE], self.unit.label)
+
     def total(self, rows: Integers, groups: Sequence[Group]) -> System:
         """Return the sum of footprints, given the group of each."""
         blocks: dict[Group, NormalEquations] = {}
@@ -176,6 +192,7 @@ class BookLinearization:
         self, system: System, start: System | None, how: Settings, *, removed: Quotes, added: Quotes
     ) -> BookLinearization:
         """Return it with other states, once quotes are removed and added."""
+        lost, more = (self.clusters_of(some, how) for some in (removed, added))
         sums = dict(self.second_order)
         for quotes, sign in ((removed, -1), (added, 1)):
             for group, rows in self.groups_of(quotes).items() if len(quotes) else ():
@@ -187,10 +204,12 @@ class BookLinearization:
                     del sums[group]
                 else:
                     sums[group] = sums[group] + own if sign > 0 else sums[group] - own
-        return replace(self, system=replace(system, held=self.held), start=start, second_order=sums)
+        clusters = exchanged(self.clusters, lost, more)
+        return replace(self, system=replace(system, held=self.held), start=start, second_order=sums, clusters=clusters)
 
     def to_bytes(self) -> bytes:
         """Return it as bytes; equal values give equal bytes."""
+        clusters = {name: self.clusters[name] for name in sorted(self.clusters, key=str)}
         facts: dict[str, Any] = {
             "model": described(self.model),
             "entry": self.entry,
@@ -200,13 +219,15 @@ class BookLinearization:
             "noise": self.noise.hex(),
             "drift": self.drift.hex(),
             "schemas": [[str(group), described_schema(schema)] for group, schema in self.schemas.items()],
-            "system": counts_of(self.system),
+            "system": counts_of(self.system.blocks),
             "start": None if self.start is None else self._described_start(self.start),
             "second_order": [str(group) for group in self.second_order],
+            "unit": [None if self.unit.unit is None else self.unit.unit.value, self.unit.label, self.unit.reason.value],
+            "clusters": counts_of(clusters),
         }
         size, sums = len(self.model.parameters), list(self.second_order.values())
-        arrays: dict[str, NDArray[Any]] = {"system": words_of(self.system)}
-        arrays |= {} if self.start is None else {"start": words_of(self.start)}
+        arrays: dict[str, NDArray[Any]] = {"system": words_of(self.system.blocks), "clusters": words_of(clusters)}
+        arrays |= {} if self.start is None else {"start": words_of(self.start.blocks)}
         arrays |= {
             "residual": np.array([one.residual for one in sums]).reshape(len(sums), size, size),
             "sensitivity": np.array([one.sensitivity for one in sums]).reshape(len(sums), size, size, size),
@@ -216,7 +237,7 @@ class BookLinearization:
     @staticmethod
     def _described_start(start: System) -> dict[str, Any]:
         schemas = [described_schema(block.schema) for block in start.blocks.values()]  # of all groups the same
-        return {"schema": schemas[0] if schemas else None, **counts_of(start)}
+        return {"schema": schemas[0] if schemas else None, **counts_of(start.blocks)}
 
     @staticmethod
     def from_bytes(data: bytes) -> BookLinearization:
@@ -225,7 +246,7 @@ class BookLinearization:
         with refuse_damage(data):
             model, latent = remade(facts["model"]), facts["latent"]
             schemas: dict[Group, Schema] = {group: remade_schema(plain) for group, plain in facts["schemas"]}
-            system = remade_system(facts["system"], arrays["system"], schemas, latent)
+            system = System(remade_blocks(facts["system"], arrays["system"], schemas), latent)
             start, plain = None, facts["start"]
             if plain is not None:
                 at = (
@@ -233,11 +254,12 @@ class BookLinearization:
                     if plain["schema"] is None
                     else dict.fromkeys((group for group, _ in plain["groups"]), remade_schema(plain["schema"]))
                 )
-                start = remade_system(plain, arrays["start"], at, latent)
+                start = System(remade_blocks(plain, arrays["start"], at), latent)
             size, groups = len(next(iter(schemas.values())).parameters), facts["second_order"]
             residual = shaped(arrays["residual"], len(groups), size, size)
             sensitivity = shaped(arrays["sensitivity"], len(groups), size, size, size)
-            held = frozenset(facts["held"])
+            held, (unit, label, reason) = frozenset(facts["held"]), facts["unit"]
+            named = dict.fromkeys((name for name, _ in facts["clusters"]["groups"]), next(iter(schemas.values())))
             return BookLinearization(
                 model,
                 facts["entry"],
@@ -245,6 +267,8 @@ class BookLinearization:
                 replace(system, held=held),
                 start,
                 {group: SecondOrder(*sums) for group, *sums in zip(groups, residual, sensitivity, strict=True)},
+                StepUnit(None if unit is None else Unit(unit), label, Reason(reason)),
+                remade_blocks(facts["clusters"], arrays["clusters"], named),
                 facts["panel"],
                 held,
                 float.fromhex(facts["noise"]),

@@ -22,6 +22,8 @@ from strikeout.assurance.state_codec import (
 from strikeout.book.linearization import BookLinearization, by_text, references_of
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.settings import Settings, is_out_of_the_money
+from strikeout.calibration.standard_errors import Reason, cluster_numbers
+from strikeout.calibration.step_errors import StepUnit
 from strikeout.errors import ParameterError, RefusedError
 from strikeout.kernels.arrays import Rows
 from strikeout.quotes.forwards import is_derived
@@ -35,6 +37,7 @@ from strikeout.store.store import SHARD_DATA, Reading, Writing
 
 NO_QUOTES = quotes_of([])
 ABSENT = -1
+MOST_CLUSTERS = 1 << 12  # whose states a book keeps and writes at every change, of about 500 bytes each
 WHY = "no footprints"  # the page with the reason why none are stored
 
 
@@ -117,12 +120,26 @@ def compute_footprints(
         footprints.system,
         start_of(calibration),
         second_order,
+        step_unit(calibration, noise),
+        {},
         calibration.panel,
         held,
         float(noise),
         float(drift),
     )
-    return FootprintSet(linearization, footprints)
+    clusters = linearization.clusters_of(calibration.quotes, how, footprints)
+    return FootprintSet(replace(linearization, clusters=clusters), footprints)
+
+
+def step_unit(calibration: Calibration, noise: float) -> StepUnit:
+    """Return the unit of standard errors after a step of the book; no label if no states of clusters are kept."""
+    unit = StepUnit.of(calibration)
+    if calibration.is_panel or unit.label is None:
+        return unit
+    if noise:  # exact states would show what noise hides, and no step is taken
+        return replace(unit, label=None, reason=Reason.STEP)
+    is_many = len(np.unique(cluster_numbers(calibration.quotes, unit.label))) > MOST_CLUSTERS
+    return replace(unit, label=None, reason=Reason.MANY_CLUSTERS) if is_many else unit
 
 
 def start_of(calibration: Calibration) -> System | None:
@@ -401,13 +418,14 @@ def state_update(
 ) -> StateUpdate:
     """Return how footprints and states change when quotes are added and removed, at the same reference.
 
-    If forwards depend on these quotes, the form of the model changes, or a panel becomes a plain calibration or the
-    reverse, every footprint is computed again.
+    If forwards depend on these quotes, the form of the model changes, a panel becomes a plain calibration or the
+    reverse, or other clusters are the usual ones, every footprint is computed again.
     """
     if after.moments is not None:
         return StateUpdate()
     is_same = after.panel == linearization.panel and after.model.name == linearization.model.name
-    if is_same and not is_derived(removed).any() and not is_derived(added).any():
+    is_unit = is_same and step_unit(after, linearization.noise) == linearization.unit
+    if is_unit and not is_derived(removed).any() and not is_derived(added).any():
         return StateUpdate(None, linearization.with_groups(after), after.settings, removed, added, start_of(after))
     at = linearization.with_groups(after) if is_same else None
     return StateUpdate(compute_footprints(after, entry=entry, at=at, noise=linearization.noise))

@@ -19,9 +19,11 @@ from strikeout.book.commit import Result
 from strikeout.book.linearization import BookLinearization
 from strikeout.book.records import Snapshot
 from strikeout.book.state_store import NO_QUOTES, StateUpdate, in_objective
-from strikeout.book.version import Version
+from strikeout.book.version import Version, errors_of
 from strikeout.calibration.panels import AUTO, chosen_panel
 from strikeout.calibration.settings import Settings, chosen
+from strikeout.calibration.standard_errors import StandardErrors
+from strikeout.calibration.step_errors import step_errors
 from strikeout.errors import ParameterError, RefusedError
 from strikeout.forgetting.evidence import KeptEvidence, Unsupported, free_parameters, unsupported
 from strikeout.forgetting.online import latent_of_least_cost
@@ -110,7 +112,7 @@ def try_step(records: Snapshot, removed: Quotes, tolerance: float, *, added: Quo
     return Result(
         StateUpdate(None, grown, how, removed=removed, added=added, start=after.start),
         version=replace(
-            _version(last, step, judged, entry=linearization.entry, tolerance=tolerance),
+            _version(last, step, judged, after, tolerance=tolerance),
             entry=records.next,
             state=None if after.start is None else after.start.digest(),
         ),
@@ -120,7 +122,15 @@ def try_step(records: Snapshot, removed: Quotes, tolerance: float, *, added: Quo
     )
 
 
-def _version(last: Version, step: OneStep, judged: StepError, *, entry: int, tolerance: float) -> Version:
+def errors_of_step(linearization: BookLinearization, step: OneStep, independent: Mapping[str, float]) -> StandardErrors:
+    """Return the standard errors after a step from stored states, given those of independent quotes."""
+    states = linearization.clusters if linearization.panel is None else None
+    return step_errors(linearization.unit, step, independent, states)
+
+
+def _version(
+    last: Version, step: OneStep, judged: StepError, linearization: BookLinearization, *, tolerance: float
+) -> Version:
     """Return the results of a step as a book stores them, from the reference of an entry.
 
     The RMSE is predicted by the state after the step, with weights.
@@ -128,14 +138,15 @@ def _version(last: Version, step: OneStep, judged: StepError, *, entry: int, tol
     system, change = step.equations.system(), step.change.tolist()
     rest = system.cost - sum(g * d for g, d in zip(system.rows[-1], change, strict=False))
     latents = latent_errors(step) if step.latent else {}
-    kind = last.kind
+    independent = {name: judged.standard_errors.get(name, nan) for name in step.parameters}
+    entry, kind = linearization.entry, last.kind
     if kind is not None and step.latent:  # the test of one value for all groups was of the quotes before
         kind = {"label": kind["label"], "latent": kind["latent"], "groups": len(step.latent)}
     return replace(
         last,
         parameters=step.parameters,
-        standard_errors={name: judged.standard_errors.get(name, nan) for name in step.parameters},
-        errors=None,
+        standard_errors=independent,
+        errors=errors_of(errors_of_step(linearization, step, independent)),
         rmse=sqrt(max(rest, 0.0) / system.count),
         count=system.count,
         converged=True,

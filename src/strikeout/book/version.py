@@ -13,7 +13,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.latent_test import LatentTest, one_value
 from strikeout.calibration.panels import AUTO, LABEL, counted_groups, panel_choice
 from strikeout.calibration.panels import latent_of as latent_parameter
-from strikeout.calibration.standard_errors import Basis
+from strikeout.calibration.standard_errors import Basis, StandardErrors
 from strikeout.errors import RefusedError, UsageError
 
 
@@ -37,9 +37,9 @@ class Version:
     termination: str
     state: str | None  # digest of the state; None if a quote is too large for one, or once it was erased
     build: Mapping[str, str]
+    errors: Mapping[str, Any]  # in the unit that was asked for, and its basis
     latent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     kind: Mapping[str, Any] | None = None  # for several dates: see ``kind_of``
-    errors: Mapping[str, Any] | None = None  # in the unit that was asked for, and its basis; None of one step
     step: Mapping[str, Any] | None = None  # of one step: the entry of its reference, and the tolerance
 
     @staticmethod
@@ -75,21 +75,17 @@ class Version:
             build=build_of(calibration.model.name),
             latent=latent_of(calibration),
             kind=of_moments(calibration, source) if is_of_dates else kind_of(calibration),
-            errors=errors_of(calibration),
+            errors=errors_of(calibration.errors),
         )
 
     @property
     def printed_errors(self) -> dict[str, float]:
-        """Standard errors in the unit that was asked for; of one step those of independent quotes."""
-        if self.errors is None:
-            return dict(self.standard_errors)
+        """Standard errors in the unit that was asked for."""
         return {name: nan if text is None else float.fromhex(text) for name, text in self.errors["values"]}
 
     @property
     def errors_sentence(self) -> str:
         """What the standard errors take to be independent."""
-        if self.errors is None:
-            return "independent quotes: one step from a state does not see clusters"
         return Basis.from_plain(self.errors["basis"]).sentence
 
     @property
@@ -127,9 +123,9 @@ class Version:
             "termination": self.termination,
             "state": self.state,
             "build": dict(self.build),
+            "errors": dict(self.errors),
         }
         plain |= {} if self.kind is None else {"kind": dict(self.kind)}
-        plain |= {} if self.errors is None else {"errors": dict(self.errors)}
         plain |= {} if self.step is None else {"step": dict(self.step)}
         return {**plain, "latent": self.plain_latent()} if self.latent else plain
 
@@ -287,9 +283,8 @@ def of_moments(calibration: Calibration, source: FitSource) -> dict[str, Any] | 
     return {"label": None, "latent": name, "why": f"moments do not record dates; {remedy} for one per date"}
 
 
-def errors_of(calibration: Calibration) -> dict[str, Any]:
-    """Return the standard errors in the unit that was asked for, and their basis, for JSON."""
-    found = calibration.errors
+def errors_of(found: StandardErrors) -> dict[str, Any]:
+    """Return standard errors and their basis for JSON."""
     values = [[name, None if isnan(value) else value.hex()] for name, value in found.standard_errors.items()]
     return {"basis": found.basis.to_plain(), "values": values}
 

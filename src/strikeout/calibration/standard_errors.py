@@ -29,18 +29,15 @@ from strikeout.calibration.quote_rows import free_names, in_canonical_order
 from strikeout.errors import UsageError
 from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.kernels.normal import two_sided
-from strikeout.kernels.products import gram, inner
+from strikeout.kernels.products import gram
 from strikeout.kernels.symmetric import inverse
-from strikeout.statistics.cluster_states import States
 from strikeout.statistics.groups import (
     clustered_covariance,
     column_of,
     correction,
-    covariance_of_sums,
     jackknife_covariance,
 )
 from strikeout.statistics.shards import split_cuts
-from strikeout.statistics.system import OneStep
 from strikeout.text import Argument, many
 
 if TYPE_CHECKING:
@@ -71,6 +68,7 @@ class Reason(Enum):
     NO_LABEL = "no_label"  # neither dates nor expiries
     PRIOR = "prior"  # the path of a panel has one: the errors are those of the posterior
     FELLER = "feller"  # the condition is enforced and binds: it ties parameters to each other
+    MANY_CLUSTERS = "many_clusters"  # one step of a book, which does not keep the states of so many
     STEP = "step"  # one step, and its clusters are not cut by one label, which in a panel is that of its groups
 
 
@@ -241,6 +239,7 @@ _INDEPENDENT = {
     Reason.NO_LABEL: "independent quotes: they have neither dates nor expiries to cluster by",
     Reason.PRIOR: "independent quotes, and the prior on the path: clusters are not supported with a prior",
     Reason.FELLER: "independent quotes: clusters are not supported where Feller's condition is enforced and binds",
+    Reason.MANY_CLUSTERS: "independent quotes: there are more clusters than a book keeps states of",
     Reason.STEP: "independent quotes: after one step clusters have one label, in a panel that of its groups",
 }
 
@@ -258,7 +257,7 @@ def standard_errors(calibration: Calibration) -> StandardErrors:
         return _independent(calibration, Reason.FELLER)
     if asked.unit is not None:
         return _by_clusters(calibration, asked.unit, asked.labels)
-    label = _usual_label(calibration)
+    label = usual_label(calibration)
     if label is None:
         return _independent(calibration, Reason.NO_LABEL)
     number = cluster_numbers(calibration.used, label)
@@ -288,7 +287,7 @@ def cluster_numbers(quotes: Quotes, label: str) -> Rows:
     return number.ravel()
 
 
-def _usual_label(calibration: Calibration) -> str | None:
+def usual_label(calibration: Calibration) -> str | None:
     """Return what errors are clustered by unless asked: groups of a panel, dates if there are several, or expiries."""
     if calibration.panel is not None:
         return calibration.panel
@@ -314,7 +313,7 @@ def _by_clusters(calibration: Calibration, unit: Unit, labels: tuple[str, ...]) 
         covariance = jackknife_covariance(_moves(evidence, kept[0], len(names)))
     basis = Basis(unit, labels, clusters, corrections, len(names))
     known = calibration.parameters, calibration.standard_errors
-    return _stated(basis, names, covariance, min(clusters) - 1, known)
+    return stated(basis, names, covariance, min(clusters) - 1, known)
 
 
 def _independent(
@@ -323,21 +322,21 @@ def _independent(
     """Return the errors of independent quotes, from the curvature."""
     names = tuple(name for name in free_names(calibration) if isfinite(calibration.standard_errors[name]))
     kept = [list(calibration.parameters).index(name) for name in names]
-    covariance = _scaled(calibration.equations.curvature[np.ix_(kept, kept)], names, calibration.standard_errors)
+    covariance = scaled(calibration.equations.curvature[np.ix_(kept, kept)], names, calibration.standard_errors)
     basis = Basis(Unit.INDEPENDENT, labels, clusters, (), len(names), reason)
     freedom = max(calibration.count - len(names) - len(calibration.latent), 1)
     known = calibration.parameters, calibration.standard_errors
-    return replace(_stated(basis, names, covariance, freedom, known), standard_errors=dict(calibration.standard_errors))
+    return replace(stated(basis, names, covariance, freedom, known), standard_errors=dict(calibration.standard_errors))
 
 
-def _scaled(curvature: Floats, names: Sequence[str], errors: Mapping[str, float]) -> Floats:
+def scaled(curvature: Floats, names: Sequence[str], errors: Mapping[str, float]) -> Floats:
     """Return the covariance with these errors, and the correlations of a curvature."""
     C = np.array(inverse(curvature.tolist())).reshape(len(names), len(names))
     scale = np.array([errors[name] for name in names]) / np.sqrt(np.diag(C))
     return np.asarray(scale[:, None] * C * scale[None, :])
 
 
-def _stated(
+def stated(
     basis: Basis,
     names: tuple[str, ...],
     covariance: Floats,
@@ -348,64 +347,6 @@ def _stated(
     found = {name: sqrt(v) if v >= 0.0 else nan for name, v in zip(names, np.diag(covariance).tolist(), strict=True)}
     errors = {name: found.get(name, nan) for name in known[0]}
     return StandardErrors(basis, errors, names, covariance, freedom, *known)
-
-
-def step_label(base: Calibration) -> tuple[str | None, Reason]:
-    """Return the label by which the quotes of a step are clustered; None if they count as independent, and why."""
-    asked = Errors.asked(base.settings.errors)
-    if asked.unit is Unit.INDEPENDENT:
-        return None, Reason.ASKED
-    if _feller_binds(base):
-        return None, Reason.FELLER
-    label = asked.labels[0] if asked.labels else _usual_label(base)
-    if label is None:
-        return None, Reason.NO_LABEL
-    return (label, Reason.ASKED) if len(asked.labels) < 2 and base.panel in (None, label) else (None, Reason.STEP)
-
-
-def step_errors(
-    base: Calibration, step: OneStep, independent: Mapping[str, float], states: States | None
-) -> StandardErrors:
-    """Return the standard errors of one step in the unit of the settings, from exact states; no quote is read.
-
-    The score of a cluster where the step d ends is ``G_k - H_k d`` to first order; these sum to zero.
-
-    Args:
-        base: the calibration whose footprints the step begins at.
-        independent: the errors of independent quotes after the step.
-        states: of every cluster of a plain book; None for a panel, whose groups are its clusters.
-    """
-    (label, reason), source, whole = step_label(base), step.system, step.equations
-    kept = list(range(len(whole.schema.parameters))) if step.free is None else list(step.free)
-    names, known = tuple(whole.schema.parameters[i] for i in kept), (step.parameters, independent)
-    moving = len(kept) + len(source.groups) - int(np.count_nonzero(source.are_held))
-    curvature = whole.system().curvature[np.ix_(kept, kept)]
-    pieces = [] if label is None else list((source.pieces if states is None else states).values())
-    unit = Errors.asked(base.settings.errors).unit
-    if label is None or (unit is None and len(pieces) <= len(kept)):
-        few = Reason.ONE_CLUSTER if len(pieces) < 2 else Reason.FEW_CLUSTERS
-        basis = (
-            Basis(Unit.INDEPENDENT, estimated=len(kept), reason=reason)
-            if label is None
-            else Basis(Unit.INDEPENDENT, (label,), (len(pieces),), estimated=len(kept), reason=few)
-        )
-        freedom = max(whole.count - moving, 1)
-        return _stated(basis, names, _scaled(curvature, names, independent), freedom, known)
-    factor = correction(len(pieces), sum(piece.count for piece in pieces), moving)
-    if unit is Unit.JACKKNIFE:
-        factor = nan
-        left = (
-            [OneStep(whole - piece, free=step.free) for piece in pieces]
-            if states is not None
-            else [source.without([group]).step(free=step.free) for group in source.groups]
-        )
-        covariance = jackknife_covariance(np.array([one.change for one in left])[:, kept])
-    else:
-        equations = [piece.system() for piece in pieces]
-        scores = np.array([one.score - inner(one.curvature, step.change) for one in equations])[:, kept]
-        covariance = covariance_of_sums(scores, curvature, factor)
-    basis = Basis(unit or Unit.CLUSTER, (label,), (len(pieces),), (factor,), len(kept))
-    return _stated(basis, names, covariance, len(pieces) - 1, known)
 
 
 def _feller_binds(calibration: Calibration) -> bool:

@@ -14,14 +14,14 @@ from strikeout.assurance.issue import Answer, issue
 from strikeout.assurance.optimality import Optimality
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panels import latent_moves
-from strikeout.calibration.standard_errors import StandardErrors, step_errors, step_label
+from strikeout.calibration.standard_errors import StandardErrors
+from strikeout.calibration.step_errors import StepUnit, cluster_states, exchanged, step_errors
 from strikeout.calibration.summary import html_table
 from strikeout.forgetting.request import Request
 from strikeout.forgetting.step_error import StepError
 from strikeout.quotes.forwards import Refit
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.cluster_states import cluster_states, states_without
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.system import Group, OneStep
 from strikeout.text import as_lines, many
@@ -188,12 +188,13 @@ class Forgetting:
         """
         if self.step is None or self.operator != "downdate":
             return self.calibration.errors
-        before, (label, _), states = self.before, step_label(self.before), None
-        if before.panel is None and label is not None:
+        before, unit, states = self.before, StepUnit.of(self.before), None
+        if before.panel is None and unit.label is not None:
             used, rows = before.used, before.footprints.whole
             gone = self.ids[np.isin(self.ids, used.ids)]
-            states = states_without(cluster_states(used, rows, label), used, rows, label, gone)
-        return step_errors(before, self.step, self.standard_errors, states)
+            lost = cluster_states(used[rows.places(gone)], rows.only(gone), unit.label)
+            states = exchanged(cluster_states(used, rows, unit.label), lost, {})
+        return step_errors(unit, self.step, self.standard_errors, states)
 
     @property
     def moved(self) -> dict[str, float]:

@@ -26,7 +26,8 @@ from strikeout.calibration.coordinates import Bounds
 from strikeout.calibration.latent_solve import Line, settled
 from strikeout.calibration.panels import AUTO, LABEL, grouped, panel_choice
 from strikeout.calibration.settings import chosen
-from strikeout.calibration.standard_errors import StandardErrors, step_errors, step_label
+from strikeout.calibration.standard_errors import StandardErrors
+from strikeout.calibration.step_errors import StepUnit, cluster_states, step_errors
 from strikeout.calibration.summary import html_table
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.evidence import KeptEvidence, Unsupported, free_parameters, unsupported
@@ -38,7 +39,6 @@ from strikeout.kernels.arrays import Floats, Rows
 from strikeout.models.model import Model
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes, stacked
-from strikeout.statistics.cluster_states import cluster_states
 from strikeout.statistics.linearize import linearizer
 from strikeout.statistics.objective import Objective, objective_of
 from strikeout.statistics.second_order import GroupSums, SecondOrder, second_order_of
@@ -114,11 +114,11 @@ class Update:
         """Standard errors in the unit of the settings; after one step they follow from the exact states of clusters."""
         if self.taken is None:
             return self.base.errors
-        step, (label, _), states = self.taken[0], step_label(self.base), None
-        if self.base.panel is None and label is not None:
+        unit, states = StepUnit.of(self.base), None
+        if self.base.panel is None and unit.label is not None:
             used = chosen(self.quotes, self.base.settings.select)
-            states = cluster_states(used, self.base.footprints_of(used, self.base.references[WHOLE]), label)
-        return step_errors(self.base, step, self.standard_errors, states)
+            states = cluster_states(used, self.base.footprints_of(used, self.base.references[WHOLE]), unit.label)
+        return step_errors(unit, self.taken[0], self.standard_errors, states)
 
     @property
     def moved(self) -> dict[str, float]:
