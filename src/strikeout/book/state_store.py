@@ -37,7 +37,7 @@ from strikeout.store.store import SHARD_DATA, Reading, Writing
 
 NO_QUOTES = quotes_of([])
 ABSENT = -1
-MOST_CLUSTERS = 1 << 12  # whose states a book keeps and writes at every change, of about 500 bytes each
+MOST_CLUSTERS = 1 << 12  # of more, the book stores no states: each has about 500 bytes, written at every change
 WHY = "no footprints"  # the page with the reason why none are stored
 
 

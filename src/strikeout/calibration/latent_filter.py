@@ -238,7 +238,7 @@ class VariancePath:
         at = list(self._filtered.values())[-1]
         lines = [
             f"{self.shared.latent} by {self.shared.label}: {many(len(self.observations), 'observation')}, {span}",
-            f"filtered on {last}: {float(at.M[0]):.6g}, standard error {self._error(at):.2g}",
+            f"filtered on {last}: {float(at.M[0]):.6g}, standard error {self._error(at):.2g} (of independent quotes)",
         ]
         if self.surprises:
             lines += [

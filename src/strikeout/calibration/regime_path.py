@@ -168,6 +168,7 @@ class RegimePath:
             *lines,
             f"log-likelihood {self.log_likelihood:.6g}, BIC {self.bic:.6g} (lower is better)",
             f"dates disagree {np.sqrt(self.noise / self.noise_within):.3g} times as much as independent quotes would",
+            "standard errors are given the regimes, and take dates to be independent",
             *([] if self.converged else ["NOT converged: do not rely on it"]),
         ]
 

@@ -68,7 +68,7 @@ class Reason(Enum):
     NO_LABEL = "no_label"  # neither dates nor expiries
     PRIOR = "prior"  # the path of a panel has one: the errors are those of the posterior
     FELLER = "feller"  # the condition is enforced and binds: it ties parameters to each other
-    MANY_CLUSTERS = "many_clusters"  # one step of a book, which does not keep the states of so many
+    MANY_CLUSTERS = "many_clusters"  # one step of a book, which stores the states of up to 4,096
     STEP = "step"  # one step, and its clusters are not cut by one label, which in a panel is that of its groups
 
 
@@ -279,8 +279,11 @@ def cluster_numbers(quotes: Quotes, label: str) -> Rows:
     try:
         column = column_of(quotes, label)
     except UsageError as error:
+        known = [*quotes.labels, *(["expiry"] if hasattr(quotes.contracts, "expiry") else [])]
         raise UsageError(
-            Argument("errors", f"cluster:{label}"), f": the quotes have no label {label!r}.", label=label
+            Argument("errors", f"cluster:{label}"),
+            f": the quotes have no label {label!r}. Use one that they have: {', '.join(known)}.",
+            label=label,
         ) from error
     values, _ = values_of(np.asarray(column))
     _, number = np.unique(values, return_inverse=True)
