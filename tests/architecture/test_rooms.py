@@ -31,6 +31,29 @@ def named(paths: list[Path]) -> list[str]:
     return [path.relative_to(ROOT).as_posix() for path in paths]
 
 
+def concrete_bases(trees: list[ast.Module]) -> list[str]:
+    """Classes that extend a class of the project that is no protocol and no error and has no abstract method."""
+    known = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    bases = {
+        node.name: [ast.unparse(base).rpartition(".")[2].partition("[")[0] for base in node.bases] for node in known
+    }
+    abstract = {node.name for node in known if "abstractmethod" in ast.unparse(node) or "Protocol" in bases[node.name]}
+    return sorted(
+        f"{name}({base})"
+        for name, of in bases.items()
+        for base in of
+        if base in bases and base not in abstract and not base.endswith("Error")
+    )
+
+
+def test_no_class_extends_a_concrete_class():
+    """Composition instead. Left out are the types of other libraries: options of click, answers of pydantic."""
+    rooms = ("cli", "service")
+    trees = [ast.parse(path.read_text()) for path in (ROOT / "src").rglob("*.py") if path.parent.name not in rooms]
+    assert concrete_bases(trees) == []
+    assert concrete_bases([ast.parse("class A: ...\nclass B(A): ...")]) == ["B(A)"]
+
+
 def test_imports_point_one_way():
     done = subprocess.run(
         [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],

@@ -172,7 +172,7 @@ def test_read_results_of_before_an_erasure_from_the_jobs(served):  # noqa: F811
         assert client.get(f"/v1/jobs/{job}").status_code == 404
         again = client.post(client.at("forget"), json={"where": WHERE}, headers={**asked, "prefer": ""})
         assert again.json() == {"removed": True}
-        assert all(not job.task.arguments for job in served.desk.jobs.of_book(served.name))
+        assert all(not job.task.arguments for job in served.desk.jobs._jobs.values() if job.task.book == served.name)
 
 
 def test_fill_the_memory_with_bad_rows(served):  # noqa: F811

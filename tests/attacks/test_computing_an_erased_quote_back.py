@@ -239,10 +239,10 @@ def test_a_calibration_that_an_erasure_removed_and_one_that_vanished_are_told_ap
         book.import_quotes(quotes)
         old = book.calibrate(panel=None).after
         new = book.erase(ids=quotes.ids[:1], reason="licence").change.after
-        with book.snapshot().store.writing() as store:
+        with book.snapshot().session.store.writing() as store:
             store.put("calibration", f"{old.entry:09d}", canonical(old.to_plain()))
         assert any("an erasure removed it" in reason for reason in book.verify().reasons)
-        with book.snapshot().store.writing() as store:
+        with book.snapshot().session.store.writing() as store:
             store.remove("calibration", f"{old.entry:09d}")
             store.remove("calibration", f"{new.entry:09d}")
         assert any(f"The calibration of entry {new.entry} is missing" in reason for reason in book.verify().reasons)

@@ -66,7 +66,10 @@ def link(path: Path, tmp_path: Path) -> Path:
 def test_through_a_symbolic_link_everything_is_beside_the_file(link, path):
     with so.Book.open(link) as book:
         book.import_quotes(quotes(30, 32))
-        assert {file.resolve() for file in book.snapshot().store.files()} >= {path, path.with_name("px.book-wal")}
+        assert {file.resolve() for file in book.snapshot().session.store.files()} >= {
+            path,
+            path.with_name("px.book-wal"),
+        }
         book.rotate_key()
         assert book.plan_path == path.with_name("px.book.plan.json")
         assert key_file(book.path) == path.with_name("px.book.key")
@@ -95,4 +98,4 @@ def test_an_erasure_searches_the_files_of_the_book_wherever_the_process_has_gone
     monkeypatch.chdir(path.parent)
     with so.Book.open("px.book") as book:
         monkeypatch.chdir(tmp_path)
-        assert {file.name for file in book.snapshot().store.files()} >= {"px.book", "px.book-wal"}
+        assert {file.name for file in book.snapshot().session.store.files()} >= {"px.book", "px.book-wal"}

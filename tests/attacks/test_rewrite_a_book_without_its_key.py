@@ -16,6 +16,7 @@ import strikeout as so
 from strikeout.assurance.canonical import canonical
 from strikeout.errors import DamagedBookError
 from tests.attacks.forger import Tables, change_quotes, forging, page, put_back, put_page
+from tests.raising import raises
 
 DAY = so.paper.quotes("small", seed=4)[:270]
 ASIDE = DAY.ids[10:30].tolist()
@@ -323,7 +324,7 @@ def test_everything_put_back_but_the_ledger_is_said_to_be_of_an_earlier_entry(tm
         found = {check.name: check for check in book.verify().checks}
         assert found["CONTENTS"].holds is False
         assert "of entry 2." in found["CONTENTS"].found
-        with pytest.raises(DamagedBookError, match="is not what entry 5"):
+        with raises(DamagedBookError, count=5):
             book.import_quotes(so.paper.quotes("small", seed=4)[280:281])
 
 
@@ -333,5 +334,5 @@ def test_sums_that_were_exchanged_are_found_and_nothing_is_built_on_them(made, t
         sums_exchanged(tables)
     with so.Book.open(path) as book:
         assert not book.verify().holds
-        with pytest.raises(DamagedBookError, match="is not what entry 2"):
+        with raises(DamagedBookError, count=2):
             book.import_quotes(so.paper.quotes("small", seed=4)[270:280])

@@ -244,7 +244,7 @@ def test_the_ledger_names_no_quote_and_no_number_of_one(book, quotes):
 
 def test_an_erased_quote_put_back_behind_the_ledgers_back_is_found(book, quotes):
     book.erase(ids=quotes.ids[:1])
-    with book.snapshot().store.writing() as store:
+    with book.snapshot().session.store.writing() as store:
         store.add(quotes[:1])
     reasons = book.verify().reasons
     assert any(reason.startswith("ERASED: 1 quote that was erased") for reason in reasons)

@@ -96,8 +96,8 @@ def test_an_error_that_was_altered_is_found(book):
     version = records.version
     source = replace(version.fit_source, error=1e-9).to_plain()
     altered = replace(version, options={**version.options, "source": source})
-    with records.store.writing() as store:
-        store.put("calibration", store.pages("calibration")[-1], canonical(altered.to_plain()))
+    with records.session.store.writing() as store:
+        store.put("calibration", store.now.pages("calibration")[-1], canonical(altered.to_plain()))
     assert any("The error of the calibration of entry 3 is not" in reason for reason in book.verify().reasons)
 
 

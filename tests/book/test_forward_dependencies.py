@@ -48,7 +48,7 @@ def test_a_book_gives_back_the_forwards_it_never_stored(book: so.Book) -> None:
     c = quotes().contracts
     needles = needles_of_numbers("derived", np.r_[np.unique(c.forward), np.unique(c.discount)])
     assert len(needles) >= 3 * 2 * len(EXPIRIES)
-    assert scan(book.snapshot().store.files(), needles) == []
+    assert scan(book.snapshot().session.store.files(), needles) == []
     assert book.import_quotes(quotes()).imported == 0  # the same rows again change nothing
 
 
@@ -107,7 +107,7 @@ def test_an_old_forward_that_is_still_there_is_found(book: so.Book, tmp_path: Pa
     gone = at(quotes(), 100.0, EXPIRIES[1])
     leak = tmp_path / "leak.bin"
     leak.write_bytes(b"..." + np.float64(quotes().only(gone).contracts.forward[0]).tobytes())
-    monkeypatch.setattr(type(book.snapshot().store), "files", lambda _: (leak,))
+    monkeypatch.setattr(type(book.snapshot().session.store), "files", lambda _: (leak,))
     assert book.erase(ids=gone).residue == 1
 
 
@@ -187,6 +187,6 @@ def test_footprints_follow_the_forwards_that_were_refitted(book: so.Book) -> Non
     book.restore(change.entry)
     assert book.snapshot().linearization.system.reduced() == before.system.reduced()
     with entered(book) as tx:
-        tx.remove_shard_data("footprints", tx.shards_with("footprints"))
+        tx.remove_shard_data("footprints", tx.now.shards_with("footprints"))
     book.forget(ids=gone)  # every footprint is taken anew: none was needed
     assert book.verify().holds, book.verify().summary()

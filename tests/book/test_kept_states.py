@@ -216,7 +216,7 @@ def test_a_shard_whose_footprints_or_state_were_changed_is_named(book, what):
     store = book.snapshot().store
     data = bytearray(store.shard_data(1, what))
     data[-48 if what == "footprints" else -24] ^= 1
-    with store.writing() as tx:
+    with book.snapshot().session.store.writing() as tx:
         tx.put_shard_data(1, what, bytes(data))
     found = {check.name: check for check in book.verify().checks}
     assert found["STORE"].holds
@@ -250,14 +250,14 @@ def test_a_flipped_byte_of_a_footprint_or_a_state_is_found_by_verify(path, tmp_p
 def test_a_state_that_is_missing_or_a_sum_that_is_off_is_found(book):
     store, linearization = book.snapshot().store, book.snapshot().linearization
     state = store.shard_data(2, "states")
-    with store.writing() as tx:
+    with book.snapshot().session.store.writing() as tx:
         tx.remove_shard_data("states", [2])
     assert any(reason.startswith("STATES: Shards") for reason in book.verify().reasons)
-    with store.writing() as tx:
+    with book.snapshot().session.store.writing() as tx:
         tx.put_shard_data(2, "states", state)
         tx.put("state", "linearization", replace(linearization, system=linearization.zero).to_bytes())
     assert any(reason.startswith("STATES") for reason in book.verify().reasons)
-    with store.writing() as tx:
+    with book.snapshot().session.store.writing() as tx:
         tx.remove("state", "linearization")
     assert any(reason.startswith("STATES: Shards have footprints and states") for reason in book.verify().reasons)
 
@@ -266,7 +266,7 @@ def test_a_footprint_of_a_quote_that_the_book_does_not_hold_is_found(book):
     store, linearization = book.snapshot().store, book.snapshot().linearization
     rows = state_store.stored_rows(store, linearization, 2)
     more = ShardRows(np.append(rows.has, True), np.vstack([rows.rows, rows.rows[:1]]))
-    with store.writing() as tx:
+    with book.snapshot().session.store.writing() as tx:
         tx.put_shard_data(2, "footprints", encode_footprints(linearization.schema, more))
     assert "ERASED: Shard 2 has footprints of other quotes than it holds." in book.verify().reasons
 
@@ -326,7 +326,7 @@ def test_an_encrypted_book_shows_no_footprint_and_no_state(tmp_path, quotes, pan
         book.calibrate(panel=panel)
         linearization = book.snapshot().linearization
         rows = state_store.stored_rows(book.snapshot().store, linearization, 0).rows
-        files = b"".join(path.read_bytes() for path in book.snapshot().store.files())
+        files = b"".join(path.read_bytes() for path in book.snapshot().session.store.files())
         assert rows[0].tobytes() not in files
         assert all(block.words.tobytes()[:24] not in files for block in linearization.system.blocks.values())
         assert book.erase(ids=quotes.ids[:2]).residue == 0

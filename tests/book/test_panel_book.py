@@ -62,7 +62,7 @@ def test_a_state_of_a_group_that_differs_is_found(book):
     }
     first, *others = kept.start.blocks.items()
     other = replace(kept, start=so.states.System(dict([(first[0], others[0][1]), *others]), kept.latent))
-    with book.snapshot().store.writing() as tx:
+    with book.snapshot().session.store.writing() as tx:
         tx.put("state", "linearization", other.to_bytes())
     assert {check.name for check in book.verify().checks if check.holds is False} == {"CONTENTS", "STATES"}
 
@@ -70,7 +70,7 @@ def test_a_state_of_a_group_that_differs_is_found(book):
 def test_an_erasure_takes_the_old_states_of_groups_along(book):
     before = book.snapshot().linearization.start.blocks["2024-01-08"].words.tobytes()
     assert book.erase(where=DAY).residue == 0
-    assert before[:24] not in b"".join(path.read_bytes() for path in book.snapshot().store.files())
+    assert before[:24] not in b"".join(path.read_bytes() for path in book.snapshot().session.store.files())
     assert is_fresh(book, REST)
     book.calibrate(panel=None, starts=4)
     assert book.status().groups is None
@@ -164,9 +164,9 @@ def test_a_path_that_was_changed_behind_the_ledger_is_found(book):
         plain["latent"][3] = [group, np.nextafter(float.fromhex(value), 1.0).item().hex(), error]
         return json.dumps(plain).encode()
 
-    with book.snapshot().store.writing() as store:
-        name = store.pages("calibration")[-1]
-        store.put("calibration", name, alter(store.page("calibration", name)))
+    with book.snapshot().session.store.writing() as store:
+        name = store.now.pages("calibration")[-1]
+        store.put("calibration", name, alter(store.now.page("calibration", name)))
     reasons = book.verify().reasons
     assert any("latent" in reason for reason in reasons), reasons
 

@@ -78,7 +78,7 @@ def test_a_state_that_is_not_the_sum_of_its_noisy_footprints_is_found(book):
     store = book.snapshot().store
     data = bytearray(store.shard_data(1, "footprints"))
     data[-48] ^= 1
-    with store.writing() as tx:
+    with book.snapshot().session.store.writing() as tx:
         tx.put_shard_data(1, "footprints", bytes(data))
     assert any("STATES" in reason and ": 1 (1)." in reason for reason in book.verify().reasons)
 

@@ -125,6 +125,6 @@ def test_a_footprint_of_a_quote_set_aside_that_is_not_its_own_is_found(by_expiry
     assert rows.has.all()
     swapped = rows.rows.copy()
     swapped[[3, 4]] = swapped[[4, 3]]
-    with store.writing() as tx:
+    with by_expiry.snapshot().session.store.writing() as tx:
         tx.put_shard_data(0, "footprints", encode_footprints(linearization.schema, ShardRows(rows.has, swapped)))
     assert any("STATES" in reason and ": 0 (1)." in reason for reason in by_expiry.verify().reasons)

@@ -217,8 +217,8 @@ def test_a_step_altered_with_the_right_tools_is_found(book, quotes):
 
     from strikeout.assurance.canonical import canonical
 
-    with records.store.writing() as tx:
-        tx.put("calibration", tx.pages("calibration")[-1], canonical(replace(version, parameters=moved).to_plain()))
+    with records.session.store.writing() as tx:
+        tx.put("calibration", tx.now.pages("calibration")[-1], canonical(replace(version, parameters=moved).to_plain()))
     assert {"PARAMETERS", "VERSIONS"} <= {check.name for check in book.verify().checks if check.holds is False}
 
 

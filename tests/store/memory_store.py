@@ -17,7 +17,7 @@ from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import store
 from strikeout.store.checksums import MARKS, QUOTES, UNKEYED, Sealer, Tally, checksum, chunk_sum, mark_sum
-from strikeout.store.chunks import Chunk, chunks_of, encoded, quotes_of, refuse_other_kind, retained_of
+from strikeout.store.chunks import CHUNK, Chunk, chunk_of, encoded, quotes_of, refuse_other_kind, retained_of
 from strikeout.store.store import (
     Counts,
     OnAdded,
@@ -34,6 +34,7 @@ from strikeout.store.store import (
 class Snapshot:
     """A state of a book. A change makes a new snapshot and leaves the old one as it was."""
 
+    sealer: Sealer
     chunks: dict[int, Chunk] = field(default_factory=dict)
     held: frozenset[str] = frozenset()
     marks: dict[str, int] = field(default_factory=dict)
@@ -94,9 +95,9 @@ class Snapshot:
     def entries(self) -> tuple[bytes, ...]:
         return self.ledger
 
-    def contents(self, sealer: Sealer) -> str:
+    def contents(self) -> str:
         """Return the keyed digest of everything except the ledger."""
-        tally = Tally(sealer=sealer)
+        tally = Tally(sealer=self.sealer)
         chunks = self.chunks.items()
         tally.add(QUOTES, (chunk_sum(number, len(chunk), _digest(chunk)) for number, chunk in chunks))
         tally.add(MARKS, (mark_sum(name.encode("utf-8", "surrogatepass"), 0, at) for name, at in self.marks.items()))
@@ -104,7 +105,7 @@ class Snapshot:
             tally.add(what, [checksum(what, shard, data)])
         for (kind, name), data in self.stored_pages.items():
             tally.add(kind, [checksum(kind, name, data)])
-        return sealer.total(tally.sums or {})
+        return self.sealer.total(tally.sums or {})
 
     def asked(self, ids: ArrayLike) -> list[str]:
         """Return these ids if all of them are in the book.
@@ -135,54 +136,12 @@ def _digest(chunk: Chunk) -> bytes:
 class Transaction:
     """The next snapshot of a book while it is being made; ``Writing`` documents each method."""
 
-    def __init__(self, begun: Snapshot, sealer: Sealer) -> None:
+    def __init__(self, begun: Snapshot) -> None:
         self.snapshot = begun
-        self._sealer = sealer
 
-    def quotes(self, *, struck: bool | None = False) -> Quotes:
-        return self.snapshot.quotes(struck=struck)
-
-    def quote_chunks(self) -> Iterator[Quotes]:
-        return self.snapshot.quote_chunks()
-
-    def named(self, ids: ArrayLike) -> Quotes:
-        return self.snapshot.named(ids)
-
-    def known(self, ids: ArrayLike) -> NDArray[np.bool_]:
-        return self.snapshot.known(ids)
-
-    def struck(self) -> dict[str, int]:
-        return self.snapshot.struck()
-
-    def counts(self) -> Counts:
-        return self.snapshot.counts()
-
-    def shards(self) -> dict[int, int]:
-        return self.snapshot.shards()
-
-    def shards_of(self, ids: ArrayLike) -> dict[str, int]:
-        return self.snapshot.shards_of(ids)
-
-    def members(self, shard: int) -> tuple[str, ...]:
-        return self.snapshot.members(shard)
-
-    def shard_data(self, shard: int, what: ShardData) -> bytes | None:
-        return self.snapshot.shard_data(shard, what)
-
-    def shards_with(self, what: ShardData) -> tuple[int, ...]:
-        return self.snapshot.shards_with(what)
-
-    def page(self, kind: PageKind, name: str) -> bytes | None:
-        return self.snapshot.page(kind, name)
-
-    def pages(self, kind: PageKind) -> tuple[str, ...]:
-        return self.snapshot.pages(kind)
-
-    def entries(self) -> tuple[bytes, ...]:
-        return self.snapshot.entries()
-
-    def contents(self) -> str:
-        return self.snapshot.contents(self._sealer)
+    @property
+    def now(self) -> Reading:
+        return self.snapshot
 
     def add(self, quotes: Quotes) -> None:
         now = self.snapshot
@@ -190,7 +149,8 @@ class Transaction:
         store.refuse_present(quotes.ids[now.known(quotes.ids)].tolist(), given=len(quotes))
         if len(quotes):
             held = now.held | set(quotes.ids.tolist())
-            new = dict(enumerate(chunks_of(quotes), start=max(now.chunks, default=-1) + 1))
+            chunks = (chunk_of(quotes[begin : begin + CHUNK]) for begin in range(0, len(quotes), CHUNK))
+            new = dict(enumerate(chunks, start=max(now.chunks, default=-1) + 1))
             self.snapshot = replace(now, chunks=now.chunks | new, held=held)
 
     def add_all(self, chunks: Iterable[Quotes], *, on_added: OnAdded | None = None) -> int:
@@ -262,18 +222,17 @@ class MemoryStore:
     >>> store = MemoryStore()
     >>> with store.writing() as transaction:
     ...     transaction.add(paper.quotes("small"))
-    >>> store.counts()
+    >>> store.now.counts()
     Counts(retained=540, struck=0)
     """
 
     def __init__(self, *, key: bytes = UNKEYED) -> None:
-        self._snapshot = Snapshot()
+        self._snapshot = Snapshot(Sealer(key))
         self._busy = False
-        self._sealer = Sealer(key)
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
-        yield Transaction(self._snapshot, self._sealer)
+        yield self._snapshot
 
     @contextmanager
     def settled(self) -> Iterator[Reading]:
@@ -291,56 +250,15 @@ class MemoryStore:
             raise BusyError("The book is being written already. End that transaction first; nothing was changed.")
         self._busy = True
         try:
-            transaction = Transaction(self._snapshot, self._sealer)
+            transaction = Transaction(self._snapshot)
             yield transaction
             self._snapshot = transaction.snapshot
         finally:
             self._busy = False
 
-    def quotes(self, *, struck: bool | None = False) -> Quotes:
-        return self._snapshot.quotes(struck=struck)
-
-    def quote_chunks(self) -> Iterator[Quotes]:
-        return self._snapshot.quote_chunks()
-
-    def named(self, ids: ArrayLike) -> Quotes:
-        return self._snapshot.named(ids)
-
-    def known(self, ids: ArrayLike) -> NDArray[np.bool_]:
-        return self._snapshot.known(ids)
-
-    def struck(self) -> dict[str, int]:
-        return self._snapshot.struck()
-
-    def counts(self) -> Counts:
-        return self._snapshot.counts()
-
-    def shards(self) -> dict[int, int]:
-        return self._snapshot.shards()
-
-    def shards_of(self, ids: ArrayLike) -> dict[str, int]:
-        return self._snapshot.shards_of(ids)
-
-    def members(self, shard: int) -> tuple[str, ...]:
-        return self._snapshot.members(shard)
-
-    def shard_data(self, shard: int, what: ShardData) -> bytes | None:
-        return self._snapshot.shard_data(shard, what)
-
-    def shards_with(self, what: ShardData) -> tuple[int, ...]:
-        return self._snapshot.shards_with(what)
-
-    def page(self, kind: PageKind, name: str) -> bytes | None:
-        return self._snapshot.page(kind, name)
-
-    def pages(self, kind: PageKind) -> tuple[str, ...]:
-        return self._snapshot.pages(kind)
-
-    def entries(self) -> tuple[bytes, ...]:
-        return self._snapshot.entries()
-
-    def contents(self) -> str:
-        return self._snapshot.contents(self._sealer)
+    @property
+    def now(self) -> Reading:
+        return self._snapshot
 
     def faults(self) -> list[str]:
         return []

@@ -14,7 +14,7 @@ from tests.store.memory_store import MemoryStore
 def step(tx: Writing, number: int, *, erasing: bool = True) -> None:
     """The step of this number: an import, a strike-out, a restore or an erasure, with its state and its entry."""
     draw = np.random.default_rng(number)
-    held, struck = tx.quotes(), list(tx.struck())
+    held, struck = tx.now.quotes(), list(tx.now.struck())
     verb = ("import", "strike", "restore", "erase")[int(draw.integers(4))]
     if verb == "restore" and struck:
         tx.unstrike(struck[: len(struck) // 2 + 1])
@@ -26,11 +26,11 @@ def step(tx: Writing, number: int, *, erasing: bool = True) -> None:
     else:
         tx.add(quotes(int(draw.integers(1, 400)), seed=number))
         tx.put("plan", "latest", draw.bytes(2000))
-    for shard in draw.permutation(list(tx.shards()))[:3].tolist():
+    for shard in draw.permutation(list(tx.now.shards()))[:3].tolist():
         tx.put_shard_data(shard, "footprints", draw.bytes(3000))
         tx.put_shard_data(shard, "states", draw.bytes(504))
-    tx.remove_shard_data("footprints", tx.shards_with("footprints")[:1])
-    tx.put("state", "s", tx.quotes().observed.tobytes())
+    tx.remove_shard_data("footprints", tx.now.shards_with("footprints")[:1])
+    tx.put("state", "s", tx.now.quotes().observed.tobytes())
     tx.append(f"{number} {verb}".encode())
 
 
@@ -55,11 +55,11 @@ class Replay:
     def __init__(self, *, erasing: bool = True) -> None:
         self._erasing = erasing
         self._store = MemoryStore()
-        self._known = [content(self._store)]
+        self._known = [content(self._store.now)]
 
     def after(self, steps: int) -> list[Any]:
         while len(self._known) <= steps:
             with self._store.writing() as tx:
                 step(tx, len(self._known) - 1, erasing=self._erasing)
-            self._known.append(content(self._store))
+            self._known.append(content(self._store.now))
         return self._known[steps]

@@ -41,17 +41,17 @@ def sound(tmp_path_factory) -> Path:
 
 READ: tuple[Callable[[SqliteStore], Any], ...] = (
     lambda store: [
-        (what, shard, store.shard_data(shard, what)) for what in SHARD_DATA for shard in store.shards_with(what)
+        (what, shard, store.now.shard_data(shard, what)) for what in SHARD_DATA for shard in store.now.shards_with(what)
     ],
-    lambda store: bits(store.quotes(struck=None)),
-    lambda store: bits(store.quotes()),
-    lambda store: sorted(store.struck().items(), key=lambda mark: mark[1]),
-    lambda store: store.counts(),
-    lambda store: [(kind, name, store.page(kind, name)) for kind in PAGE_KINDS for name in store.pages(kind)],
-    lambda store: store.entries(),
-    lambda store: store.contents(),
-    lambda store: bits(store.named(["q-0-0007"])),
-    lambda store: sum(store.shards().values()),
+    lambda store: bits(store.now.quotes(struck=None)),
+    lambda store: bits(store.now.quotes()),
+    lambda store: sorted(store.now.struck().items(), key=lambda mark: mark[1]),
+    lambda store: store.now.counts(),
+    lambda store: [(kind, name, store.now.page(kind, name)) for kind in PAGE_KINDS for name in store.now.pages(kind)],
+    lambda store: store.now.entries(),
+    lambda store: store.now.contents(),
+    lambda store: bits(store.now.named(["q-0-0007"])),
+    lambda store: sum(store.now.shards().values()),
 )
 
 
@@ -131,8 +131,8 @@ def test_a_damaged_page_is_refused_when_it_is_read(sound, tmp_path):
     flipped(sound, path, sound.read_bytes().index(STATE) + 7, 0)
     with SqliteStore.open(path) as store:
         with pytest.raises(DamagedBookError, match=r"'shard-1'.*'state'"):
-            store.page("state", "shard-1")
-        assert store.entries() == ENTRIES
+            store.now.page("state", "shard-1")
+        assert store.now.entries() == ENTRIES
 
 
 def test_a_damaged_state_of_a_shard_is_refused_when_it_is_read(sound, tmp_path):
@@ -140,8 +140,8 @@ def test_a_damaged_state_of_a_shard_is_refused_when_it_is_read(sound, tmp_path):
     flipped(sound, path, sound.read_bytes().index(SHARD) + 7, 0)
     with SqliteStore.open(path) as store:
         with pytest.raises(DamagedBookError, match=r"shard 0 \(states\)"):
-            store.shard_data(0, "states")
-        assert store.shard_data(0, "footprints") == FOOTPRINTS
+            store.now.shard_data(0, "states")
+        assert store.now.shard_data(0, "footprints") == FOOTPRINTS
 
 
 def test_a_damaged_quote_is_refused_when_it_is_read(sound, tmp_path):
@@ -152,7 +152,7 @@ def test_a_damaged_quote_is_refused_when_it_is_read(sound, tmp_path):
         SqliteStore.open(path) as store,
         pytest.raises(DamagedBookError, match="chunk 0 of the quotes is not as it was"),
     ):
-        store.quotes()
+        store.now.quotes()
 
 
 # x'712d302d30303035' is q-0-0005, ..36 is q-0-0006, ..39 is q-0-0009.
@@ -190,7 +190,7 @@ def test_the_entry_that_is_missing_is_named(sound, tmp_path):
             store._connection.execute(change)
         assert "Entry 1 of the ledger is not as it was written." in store.faults()
         with pytest.raises(DamagedBookError, match="entry 1 of the ledger is not as it was written"):
-            store.entries()
+            store.now.entries()
 
 
 @pytest.mark.parametrize("changes", TAMPERING.values(), ids=TAMPERING.keys())

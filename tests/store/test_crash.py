@@ -64,10 +64,10 @@ def test_a_book_killed_two_hundred_times_is_never_torn_and_loses_nothing_it_ackn
 
         acknowledged = max(killed(work, after=draw.uniform(0, window)), default=done)
         with SqliteStore.open(path) as store:
-            found = len(store.entries())
+            found = len(store.now.entries())
             # A step may be durable although the process died before it could say so.
             assert acknowledged <= found <= acknowledged + 1
-            assert content(store) == replay.after(found)
+            assert content(store.now) == replay.after(found)
             assert store.faults() == []
         window = min(1.1 * window, 0.5) if found == done else max(0.95 * window, 0.01)  # as fast as the machine is
         done = found
@@ -92,11 +92,11 @@ def test_an_erasure_killed_at_any_moment_is_whole_or_not_begun_and_leaves_no_byt
 
         killed(work, after=draw.uniform(0, window))
         with SqliteStore.open(path) as store:
-            known = set(store.known(gone.ids).tolist())
+            known = set(store.now.known(gone.ids).tolist())
             assert known in ({True}, {False})
             if known == {False}:
                 erased += 1
-                assert scan(store.files(), needles_of(gone, retained=store.quotes())) == []
+                assert scan(store.files(), needles_of(gone, retained=store.now.quotes())) == []
             assert store.faults() == []
         window = window / 1.2 if known == {False} else min(1.2 * window, 1.0)
     assert 0 < erased < 40  # both ends were met
@@ -117,7 +117,7 @@ def test_a_book_whose_making_is_killed_is_not_there_or_whole(tmp_path):
         if path.exists():
             made += 1
             with SqliteStore.open(path) as store:
-                assert (store.counts().retained, store.faults()) == (0, [])
+                assert (store.now.counts().retained, store.faults()) == (0, [])
     assert 0 < made < 40  # both ends were met
 
 
@@ -161,7 +161,7 @@ def test_a_log_cut_anywhere_gives_the_last_step_that_was_synced(recorded, tmp_pa
         with SqliteStore.open(path) as store:
             # By its bytes: where a step ends in zeros, zeros for the rest of it are what was written.
             whole = max(number for number, length in lengths if left[:length] == log[:length])
-            assert content(store) == replay.after(whole), cut
+            assert content(store.now) == replay.after(whole), cut
             assert store.faults() == []
 
 
@@ -184,5 +184,5 @@ def test_a_checkpoint_that_wrote_any_of_its_pages_gives_the_last_step(recorded, 
         Path(f"{path}-wal").write_bytes(log)
         Path(f"{path}-shm").unlink(missing_ok=True)
         with SqliteStore.open(path) as store:
-            assert content(store) == truth
+            assert content(store.now) == truth
             assert store.faults() == []

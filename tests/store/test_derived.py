@@ -32,18 +32,18 @@ def store(request, tmp_path: Path):
 
 
 def test_the_retained_quotes_come_with_forwards_found_from_them_alone(store) -> None:
-    assert (store.quotes().contracts.forward == quotes().contracts.forward).all()
+    assert (store.now.quotes().contracts.forward == quotes().contracts.forward).all()
     gone = quotes().ids[[20, 21]]
     with store.writing() as transaction:
         transaction.strike(gone, entry=1)
-    assert (store.quotes().contracts.forward == quotes().without(gone).contracts.forward).all()
-    assert (store.quotes().contracts.discount == quotes().without(gone).contracts.discount).all()
+    assert (store.now.quotes().contracts.forward == quotes().without(gone).contracts.forward).all()
+    assert (store.now.quotes().contracts.discount == quotes().without(gone).contracts.discount).all()
 
 
 def test_everything_else_has_stand_ins(store) -> None:
     with store.writing() as transaction:
         transaction.strike(quotes().ids[:2], entry=1)
-    for found in (store.named(quotes().ids[5:9]), store.quotes(struck=True), store.quotes(struck=None)):
+    for found in (store.now.named(quotes().ids[5:9]), store.now.quotes(struck=True), store.now.quotes(struck=None)):
         assert (found.contracts.forward == found.contracts.strike).all()
         assert (found.contracts.discount == 1.0).all()
 
@@ -64,5 +64,5 @@ def test_a_slice_without_a_forward_is_not_read_as_if_it_had_one(store) -> None:
     with store.writing() as transaction:
         transaction.strike(puts, entry=1)
     with raises(RefusedError, slices=["2024-03-01 2024-04-05"]) as caught:
-        store.quotes()
+        store.now.quotes()
     assert len(caught.value.facts["ids"]) == 21

@@ -31,7 +31,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_an_encrypted_book_gives_back_every_bit(path):
     with SqliteStore.open(path) as store:
-        assert bits(store.quotes()) == bits(quotes(600))
+        assert bits(store.now.quotes()) == bits(quotes(600))
         assert store.faults() == []
 
 
@@ -52,12 +52,12 @@ def test_a_copy_made_before_an_erasure_can_no_longer_be_read(path, tmp_path):
     shutil.copy(shard_key_file(path), shard_key_file(backup))  # the keys as they are now
     with SqliteStore.open(backup) as store:
         with pytest.raises(RefusedError, match="an erasure has destroyed it"):
-            store.named(["q-0-0003"])
+            store.now.named(["q-0-0003"])
         # Chunks without an erased quote keep their keys.
-        assert bits(store.named(["q-0-0400"])) == bits(quotes(600).only(["q-0-0400"]))
+        assert bits(store.now.named(["q-0-0400"])) == bits(quotes(600).only(["q-0-0400"]))
         assert any("destroyed" in sentence for sentence in store.faults())
     with SqliteStore.open(path) as store:
-        assert bits(store.quotes()) == bits(quotes(600).without(["q-0-0003"]))
+        assert bits(store.now.quotes()) == bits(quotes(600).without(["q-0-0003"]))
         assert store.faults() == []
 
 
@@ -71,24 +71,24 @@ def test_a_state_in_a_copy_made_before_an_erasure_can_no_longer_be_read(path, tm
     shutil.copy(path, backup)
     assert state[:16] not in backup.read_bytes()
     with SqliteStore.open(path) as store:
-        assert store.page("state", "moments") == state
+        assert store.now.page("state", "moments") == state
         with store.writing() as tx:
             tx.erase(["q-0-0003"])
             tx.put("state", "moments", state[::-1])
-        assert store.page("state", "moments") == state[::-1]
+        assert store.now.page("state", "moments") == state[::-1]
         assert store.faults() == []
     shutil.copy(shard_key_file(path), shard_key_file(backup))
     with SqliteStore.open(backup) as store:
         with pytest.raises(RefusedError, match="an erasure has destroyed it"):
-            store.page("state", "moments")
-        assert store.page("calibration", "1") == b"results stay"
+            store.now.page("state", "moments")
+        assert store.now.page("calibration", "1") == b"results stay"
 
 
 def test_footprints_and_state_of_a_shard_are_under_its_key_and_die_with_it(path, tmp_path):
     left = random.Random(3).randbytes(504)
     with SqliteStore.open(path) as store, store.writing() as tx:
         keys = shard_key_file(path).read_bytes()
-        for shard in tx.shards():
+        for shard in tx.now.shards():
             tx.put_shard_data(shard, "footprints", left)
             tx.put_shard_data(shard, "states", left[::-1])
     assert shard_key_file(path).read_bytes() == keys  # no key of their own
@@ -97,17 +97,21 @@ def test_footprints_and_state_of_a_shard_are_under_its_key_and_die_with_it(path,
     shutil.copy(path, backup)
     assert left[:16] not in backup.read_bytes()
     with SqliteStore.open(path) as store:
-        assert (store.shard_data(1, "footprints"), store.shard_data(1, "states")) == (left, left[::-1])
+        assert (store.now.shard_data(1, "footprints"), store.now.shard_data(1, "states")) == (left, left[::-1])
         with store.writing() as tx:
             tx.erase(["q-0-0003"])
             tx.put_shard_data(0, "states", left)
-        assert (store.shard_data(0, "states"), store.shard_data(1, "states"), store.faults()) == (left, left[::-1], [])
+        assert (store.now.shard_data(0, "states"), store.now.shard_data(1, "states"), store.faults()) == (
+            left,
+            left[::-1],
+            [],
+        )
     shutil.copy(shard_key_file(path), shard_key_file(backup))
     with SqliteStore.open(backup) as store:
         for what in ("footprints", "states"):
             with pytest.raises(RefusedError, match="an erasure has destroyed it"):
-                store.shard_data(0, what)
-        assert store.shard_data(1, "states") == left[::-1]
+                store.now.shard_data(0, what)
+        assert store.now.shard_data(1, "states") == left[::-1]
 
 
 def test_a_destroyed_key_is_nowhere_in_the_key_file(path):
@@ -142,7 +146,7 @@ def test_a_transaction_that_fails_leaves_the_book_and_its_keys_as_they_were(path
         with store.writing() as tx:
             tx.add(quotes(300, seed=2))
     with SqliteStore.open(path) as store:
-        assert store.counts().retained == 900
+        assert store.now.counts().retained == 900
         assert store.faults() == []
 
 
@@ -159,7 +163,7 @@ def test_two_stores_open_at_once_read_what_the_other_wrote(path):
     with SqliteStore.open(path) as one, SqliteStore.open(path) as other:
         with one.writing() as tx:
             tx.add(quotes(300, seed=1))
-        assert bits(other.named(["q-1-0007"])) == bits(quotes(300, seed=1).only(["q-1-0007"]))
+        assert bits(other.now.named(["q-1-0007"])) == bits(quotes(300, seed=1).only(["q-1-0007"]))
 
 
 def test_a_life_of_an_encrypted_book_is_that_of_any_book(tmp_path):
@@ -168,7 +172,7 @@ def test_a_life_of_an_encrypted_book_is_that_of_any_book(tmp_path):
         for number in range(25):
             with store.writing() as tx:
                 step(tx, number)
-        mine, truth = content(store), replay.after(25)
+        mine, truth = content(store.now), replay.after(25)
         mine[3] = [page for page in mine[3] if page[0] != "setting"]
         assert mine == truth
         assert store.faults() == []
@@ -259,17 +263,19 @@ def test_an_encrypted_book_killed_at_any_moment_has_the_keys_to_all_it_holds_and
 
         acknowledged = max(killed(work, after=draw.uniform(0, window)), default=done)
         with SqliteStore.open(path) as store:
-            found = len(store.entries())
+            found = len(store.now.entries())
             assert acknowledged <= found <= acknowledged + 1
             assert store.faults() == []
         window = min(1.1 * window, 0.5) if found == done else max(0.95 * window, 0.01)  # as fast as the machine is
         done = found
     with SqliteStore.open(path) as store, store.writing() as tx:
-        tx.erase(store.quotes().ids[:1])
+        tx.erase(store.now.quotes().ids[:1])
     with SqliteStore.open(path) as store:
         assert store.faults() == []
         tables = ("chunks", "footprints", "states", "pages")
-        heads = [data for (data,) in store.rows(" UNION ALL ".join(f"SELECT data FROM {table}" for table in tables))]
+        heads = [
+            data for (data,) in store.now.rows(" UNION ALL ".join(f"SELECT data FROM {table}" for table in tables))
+        ]
         used = {key_name(data) for data in heads} - {None}
     data = shard_key_file(path).read_bytes()
     assert {data[place : place + 16] for place in range(32, len(data), 48)} - {bytes(16)} == used

@@ -19,4 +19,4 @@ class TestMemory(StorePromises):
             with store.writing() as tx:
                 tx.append(b"entry")
             assert moment.entries() == ()
-        assert store.entries() == (b"entry",)
+        assert store.now.entries() == (b"entry",)

@@ -39,7 +39,7 @@ def lived(folder: Path, quotes: so.Quotes, *, panel: str | None = None, synchron
     first, later = quotes[: len(quotes) - 20], quotes[len(quotes) - 20 :]
     so.Book.create(folder / "a.book", who="desk", clock=clock).close()
     with recorded(folder) as recording, so.Book.open(folder / "a.book", who="desk", clock=clock) as book:
-        book.snapshot().store._connection.execute(f"PRAGMA synchronous = {synchronous}")
+        book.snapshot().session.store._connection.execute(f"PRAGMA synchronous = {synchronous}")
         known = {1: holds(book)}
         recording.acknowledge(1)
         gone = quotes[40:52]
@@ -107,7 +107,7 @@ def test_without_power_at_any_moment_a_book_is_that_before_or_that_after_and_ver
             audit = book.verify()
             assert audit.holds, f"event {moment}: {audit}"
             if found >= erasure:
-                assert scan(book.snapshot().store.files(), needles) == []
+                assert scan(book.snapshot().session.store.files(), needles) == []
             met.add(found - acknowledged)
     assert met >= {0, 1}  # losses fell before and after a commit that was not acknowledged yet
 

@@ -95,13 +95,13 @@ def test_two_hundred_random_erasures_leave_no_byte(tmp_path):
     with SqliteStore.create(tmp_path / "a.book") as store:
         for turn in range(200):
             with store.writing() as tx:
-                if tx.counts().retained < 700:
+                if tx.now.counts().retained < 700:
                     tx.add(quotes(int(draw.integers(200, 900)), seed=1000 + turn))
-                tx.strike(draw.choice(tx.quotes().ids, 5, replace=False), entry=turn)
-                held = tx.quotes(struck=None)
+                tx.strike(draw.choice(tx.now.quotes().ids, 5, replace=False), entry=turn)
+                held = tx.now.quotes(struck=None)
                 tx.put("state", "s", held.observed.tobytes())
-                for shard in tx.shards():  # as doubles, which the scan looks for
-                    prices = held.only(list(tx.members(shard))).observed
+                for shard in tx.now.shards():  # as doubles, which the scan looks for
+                    prices = held.only(list(tx.now.members(shard))).observed
                     tx.put_shard_data(shard, "footprints", prices.tobytes())
                     tx.put_shard_data(shard, "states", np.add.accumulate(prices).tobytes())
             gone = held.only(draw.choice(held.ids, int(draw.integers(1, 61)), replace=False))
@@ -135,10 +135,10 @@ def test_without_emptying_the_log_the_scan_finds_what_is_left(tmp_path, monkeypa
         store._connection.execute("PRAGMA secure_delete = OFF")
         with store.writing() as tx:
             tx.add(quotes(600))
-        gone = store.named(["q-0-0003", "q-0-0400"])
+        gone = store.now.named(["q-0-0003", "q-0-0400"])
         with store.writing() as tx:
             tx.erase(gone.ids)
-        hits = scan(store.files(), needles_of(gone, retained=store.quotes()))
+        hits = scan(store.files(), needles_of(gone, retained=store.now.quotes()))
         assert {hit.what for hit in hits} >= {"id", "observed", "strike"}
 
 
@@ -147,12 +147,12 @@ def test_an_erasure_that_a_crash_cut_short_is_finished_when_the_book_is_opened(t
     with SqliteStore.create(path) as store:
         with store.writing() as tx:
             tx.add(quotes(600))
-        gone = store.named(["q-0-0003", "q-0-0400"])
+        gone = store.now.named(["q-0-0003", "q-0-0400"])
         with monkeypatch.context() as careless:
             without_care(careless)
             with store.writing() as tx:
                 tx.erase(gone.ids)
-        left = store.quotes()
+        left = store.now.quotes()
         for end in ("", "-wal"):  # the files as a crash after the commit leaves them
             shutil.copy(f"{path}{end}", f"{copied}{end}")
     needles = needles_of(gone, retained=left)

@@ -50,8 +50,12 @@ def header_changed(path: Path, offset: int, value: int) -> None:
 def test_a_closed_book_is_one_file_and_opens_as_it_was(written):
     assert [path.name for path in written.parent.iterdir()] == ["written.book"]
     with SqliteStore.open(written) as store:
-        assert bits(store.quotes(struck=None)) == bits(quotes(600))
-        assert (store.struck(), store.page("state", "s"), store.entries()) == ({"q-0-0005": 0}, b"state", (b"entry",))
+        assert bits(store.now.quotes(struck=None)) == bits(quotes(600))
+        assert (store.now.struck(), store.now.page("state", "s"), store.now.entries()) == (
+            {"q-0-0005": 0},
+            b"state",
+            (b"entry",),
+        )
         assert store.faults() == []
 
 
@@ -157,7 +161,7 @@ def test_a_second_writer_is_refused_in_a_sentence_and_may_come_back(written):
                 pass
         with second.writing() as tx:
             tx.append(b"of the second")
-        assert first.entries() == (b"entry", b"of the first", b"of the second")
+        assert first.now.entries() == (b"entry", b"of the first", b"of the second")
 
 
 def test_readers_do_not_wait_for_a_writer_and_see_one_moment(written):
@@ -168,7 +172,7 @@ def test_readers_do_not_wait_for_a_writer_and_see_one_moment(written):
                 tx.add(quotes(10, seed=3))
                 assert len(moment.quotes()) == 599
             assert (moment.counts(), len(moment.quotes())) == (Counts(599, 1), 599)
-        assert reader.counts() == Counts(609, 1)
+        assert reader.now.counts() == Counts(609, 1)
 
 
 def test_a_block_inside_another_of_the_same_store_is_refused(written):
@@ -195,7 +199,7 @@ def test_what_another_process_writes_during_a_check_is_no_fault(written):
         checked._connection.raw.set_trace_callback(write_once)
         assert checked.faults() == []
         assert written_meanwhile != []
-        assert checked.counts() == Counts(899, 1)
+        assert checked.now.counts() == Counts(899, 1)
 
 
 def test_the_ledger_cannot_be_changed_even_with_sql(written):
@@ -215,7 +219,7 @@ def test_a_full_disk_is_told_and_what_was_held_is_still_there(written):
             store.writing() as tx,
         ):
             tx.add(quotes(5000, seed=9))
-        assert bits(store.quotes(struck=None)) == bits(quotes(600))
+        assert bits(store.now.quotes(struck=None)) == bits(quotes(600))
         assert store.faults() == []
 
 
@@ -226,7 +230,7 @@ def test_an_erasure_held_up_by_a_reader_says_so_and_is_finished_on_opening(writt
             assert moment.counts().retained == 599
             with pytest.raises(BusyError), writer.writing() as tx:
                 tx.erase(["q-0-0007"])
-            assert writer.known(["q-0-0007"]).tolist() == [False]
+            assert writer.now.known(["q-0-0007"]).tolist() == [False]
             with writer.scrubbed():  # waits for it, but not for ever
                 assert len(writer.faults()) == 1
     with SqliteStore.open(written) as store:

@@ -108,7 +108,7 @@ def request(
 ) -> Request:
     """Request a removal, or that one person be enough; see ``Book.request``."""
     if what not in get_args(Asked):
-        raise UsageError(f"request({what!r}): expected one of {', '.join(get_args(Asked))}.")
+        raise UsageError(f"request({what!r}): expected one of {', '.join(get_args(Asked))}.", what=what)
     kept = as_kept(snapshot.store, ids, snapshot.commit)
     names = _names(snapshot, what, ids=kept, where=where, all_quotes=all_quotes)
     touched = commitment_of([name.encode() for name in names], snapshot.keyring)

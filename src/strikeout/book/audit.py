@@ -117,7 +117,7 @@ def _judged(records: Snapshot, name: str, check: Callable[[], Found]) -> Check:
 
 
 def _store(records: Snapshot) -> Found:
-    faults = records.store.faults()
+    faults = records.session.store.faults()
     return not faults, " ".join(faults) or "Every byte is as it was written."
 
 

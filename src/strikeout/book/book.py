@@ -101,7 +101,10 @@ class Book:
             RefusedError: there is a key file already, or none can be written. Then there is no book either.
         """
         if type(smallest_erasure) is not int or smallest_erasure < 1:
-            raise UsageError(f"smallest_erasure={smallest_erasure!r}: give a number of quotes, 1 or more.")
+            raise UsageError(
+                f"smallest_erasure={smallest_erasure!r}: give a number of quotes, 1 or more.",
+                smallest_erasure=smallest_erasure,
+            )
         policies = {SMALLEST_ERASURE: smallest_erasure, **approvals.counts_of(approval)}
         options: dict[str, Any] = {"who": who, "clock": clock, "is_encrypted": is_encrypted, "policies": policies}
         session, target = files.create(Path(path), **options)

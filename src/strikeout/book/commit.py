@@ -92,7 +92,7 @@ def _version(book: Transaction, seen: Snapshot, result: Result) -> Version:
     source = result.source
     if source is None:  # the source of a book does not depend on its history
         source = seen.check_calibrated().fit_source.onward(after)
-    is_of_dates = after.moments is not None and _has_several_dates(book.store, added=result.added)
+    is_of_dates = after.moments is not None and _has_several_dates(book.store.now, added=result.added)
     noise = seen.noise if result.noise is None else result.noise
     return Version.of(after, entry=book.number, source=source, perturb=noise, is_of_dates=is_of_dates)
 

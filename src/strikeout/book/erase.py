@@ -161,7 +161,7 @@ def search_again(records: Snapshot, erased: Quotes | None, *, progress: Progress
         gone = unknown[recognised(unknown, commitments, records.commit)]
         needles, names = needles_of(gone, retained=there), gone.ids.tolist()
     left = [Path(name) for name in records.file_digest.are_there(records.files.condemned)]
-    found = search_book(records.store, needles, erased=names, files=left, progress=progress)
+    found = search_book(records.session.store, needles, erased=names, files=left, progress=progress)
     back = there.ids[returned(there, commitments, records.commit)].tolist()
     traces = [Trace("id", "quote", name, "the quotes") for name in back if name not in names]
     traces += [Trace("file", "copy", str(path), "its folder: an erasure should have deleted it") for path in left]

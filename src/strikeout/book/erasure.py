@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.state_codec import words_of
 from strikeout.book.import_quotes import commitments
-from strikeout.book.known_files import Digests, changed, digests_of
+from strikeout.book.known_files import Digests, changed
 from strikeout.book.linearization import BookLinearization
 from strikeout.book.records import Snapshot, Transaction, Why, as_reason, page_of
 from strikeout.book.results import Erasure
@@ -176,6 +176,7 @@ def reach_of(records: Snapshot, held: Quotes, aside: Quotes, *, reason: Why, pla
     is_about_data = why is not None and why.code in ABOUT_DATA
     if is_about_data:
         _refuse_given(records, versions)
+    present = {str(path.absolute()): text for path in plans if (text := digest(path)) is not None}
     going = versions if is_about_data else _named_by(expiries, versions)
     return Reach(
         span=span,
@@ -183,7 +184,10 @@ def reach_of(records: Snapshot, held: Quotes, aside: Quotes, *, reason: Why, pla
         fitted=sum(entry.number in span and "results" in entry.digests for entry in records.ledger),
         removed=Span(span.first, going[-1].entry + 1) if going else None,
         expiries=expiries,
-        files={**digest.are_there({**known.condemned, **known.written}), **digests_of(plans, digest)},
+        files={
+            **digest.are_there({**known.condemned, **known.written}),
+            **{name: text for name, text in present.items() if text},
+        },
         changed=changed(known.written, digest),
         missing=tuple(path for path in map(Path, sorted(known.written)) if not path.exists()),
     )
@@ -245,7 +249,7 @@ def remove_quotes(records: Snapshot, book: Transaction, held: Quotes, aside: Quo
     linearization = records.linearization
     why = records.no_footprints if linearization is None else MissingFootprints.ERASED
     gone = [*held.ids.tolist(), *aside.ids.tolist()]
-    everything = store.quotes(struck=None)
+    everything = store.now.quotes(struck=None)
     stays = everything[~np.isin(everything.ids, gone)]
     kept = [text for some in (held, aside) for text in commitments(some, records.commit, retained=stays)]
     store.put("erased", page_of(book.number), canonical(sorted(kept)))
@@ -260,21 +264,21 @@ def remove_quotes(records: Snapshot, book: Transaction, held: Quotes, aside: Quo
             book.keep(version.without_error())
     # The current state does not include quotes set aside; without those held it is computed again.
     for kind in WITH_STATE if len(held) else DERIVED:
-        for name in store.pages(kind):
+        for name in store.now.pages(kind):
             store.remove(kind, name)
     is_stale = depends_on(records, linearization, held, aside)
     saved = []
     if linearization is not None and not is_stale:
-        shards = sorted(set(store.shards_of(gone).values()))
-        saved = [SavedShard.of(store, linearization, shard) for shard in shards]
+        shards = sorted(set(store.now.shards_of(gone).values()))
+        saved = [SavedShard.of(store.now, linearization, shard) for shard in shards]
     store.erase(gone)
     if is_stale:
         clear_footprints(store, why=why)
     for shard in saved:
         assert linearization is not None, "shards are saved only if they have footprints"
         shard.write(store, linearization)
-    store.put("setting", LABELS, canonical(sorted({*held.labels, *aside.labels, *erased_labels(store)})))
-    book.condemn(reach.files)
+    store.put("setting", LABELS, canonical(sorted({*held.labels, *aside.labels, *erased_labels(store.now)})))
+    book.keep_files(book.files.with_condemned(reach.files))
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,7 +342,7 @@ def search_residue(
     needles |= needles_of_integers("footprint", derived.footprints, retained=others.footprints)
     needles |= needles_of_integers("state", derived.words, retained=others.words)
     gone = [*held.ids.tolist(), *aside.ids.tolist()]
-    return search_book(records.store, needles, erased=gone, files=files, progress=progress)
+    return search_book(records.session.store, needles, erased=gone, files=files, progress=progress)
 
 
 def depends_on(records: Snapshot, linearization: BookLinearization | None, held: Quotes, aside: Quotes) -> bool:

@@ -92,7 +92,7 @@ def open_public(path: Path, key: str | Sequence[str]) -> tuple[Session, Path]:
     store = SqliteStore.open(target, key=None)
     try:
         session = Session(store, Keyring.empty(), now, "")
-        faults = check_bytes(store.entries())
+        faults = check_bytes(store.now.entries())
         last = None if faults else session.ledger().public
         if last not in trusted:
             why = " ".join(faults) or f"its last entry is signed with {str(last)[:16]}..."

@@ -290,16 +290,16 @@ def import_chunks(
 ) -> Imported:
     """Add the new quotes of all chunks with one chunk in memory at a time; see ``Book.import_chunks``."""
     touched = SetCommitment(snapshot.keyring)
-    folder = next((file.parent for file in snapshot.store.files()), None)  # None for a book in memory
+    folder = next((file.parent for file in snapshot.session.store.files()), None)  # None for a book in memory
     imported, entry = 0, None
     arriving = ImportFilter(snapshot.erased, snapshot.commit, folder=folder)
     with arriving, suppress(_NothingNew), snapshot.session.writing(snapshot.position) as book:
-        before = book.store.counts().retained
-        imported = book.store.add_all(arriving.filter(book.store, chunks), on_added=touched.add)
+        before = book.store.now.counts().retained
+        imported = book.store.add_all(arriving.filter(book.store.now, chunks), on_added=touched.add)
         refuse_clashes(arriving.clashes, arriving.count)
         if not imported and quarantine is None:
             raise _NothingNew
-        arriving.refuse_without_forward(book.store, held=before)
+        arriving.refuse_without_forward(book.store.now, held=before)
         book.record_file(quarantine)
         counts = entry_counts(imported, arriving.repeated, len(arriving.erased), quarantined)
         entry = book.enter("import", reason, counts=counts, commitment=str(touched))

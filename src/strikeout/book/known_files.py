@@ -12,7 +12,7 @@ of the book deletes them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import file_digest
 from pathlib import Path
@@ -89,9 +89,3 @@ def remove(files: Digests, digest: FileDigest) -> tuple[Path, ...]:
 def changed(files: Digests, digest: FileDigest) -> tuple[Path, ...]:
     """Return the paths at which there is something that the book did not write."""
     return tuple(path for path in map(Path, sorted(files)) if path.exists() and digest(path) != files[str(path)])
-
-
-def digests_of(paths: Iterable[Path], digest: FileDigest) -> dict[str, str]:
-    """Return the files that exist at these paths, with the digests of their present bytes."""
-    found = {str(path.absolute()): digest(path) for path in paths}
-    return {name: text for name, text in found.items() if text is not None}

@@ -18,7 +18,7 @@ from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.state_codec import StateKind, decode_moments
 from strikeout.book.known_files import PAGE as FILES
-from strikeout.book.known_files import Digests, FileDigest, KnownFiles
+from strikeout.book.known_files import FileDigest, KnownFiles
 from strikeout.book.linearization import BookLinearization
 from strikeout.book.spec import CalibrationSpec, without_expiries
 from strikeout.book.state_store import WHY, MissingFootprints
@@ -66,7 +66,7 @@ class Session:
 
     def ledger(self) -> Ledger:
         """Return the ledger as it is now."""
-        return self.reader.read(self.store.entries())
+        return self.reader.read(self.store.now.entries())
 
     def snapshot(self) -> Snapshot:
         """Return the book as it is now."""
@@ -98,12 +98,12 @@ class Session:
     def writing(self, seen: Position) -> Iterator[Transaction]:
         """Open one transaction on the book as it was seen; it must end with an entry."""
         with self.store.writing() as store:
-            ledger = self.reader.read(store.entries())
+            ledger = self.reader.read(store.now.entries())
             self._refuse_moved(ledger, seen)
-            self._refuse_changed(store, ledger)
+            self._refuse_changed(store.now, ledger)
             transaction = Transaction(self, store, ledger)
             yield transaction
-            assert transaction.contents == store.contents(), "a change without an entry in the ledger"
+            assert transaction.contents == store.now.contents(), "a change without an entry in the ledger"
 
     def is_as_entered(self, store: Reading, entry: Entry) -> bool:
         """Return whether an entry of the ledger commits to the stored sums; see ``Store.faults``."""
@@ -135,7 +135,8 @@ class Session:
         if len(ledger) and not self.is_as_entered(store, ledger.entries[-1]):
             raise DamagedBookError(
                 f"What the book holds is not what entry {len(ledger)} of its ledger commits to: it was changed without "
-                "its key. Nothing was written; run verify, and restore the book from a copy."
+                "its key. Nothing was written; run verify, and restore the book from a copy.",
+                count=len(ledger),
             )
 
 
@@ -147,7 +148,7 @@ class Snapshot:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.store, self.keyring = session.store, session.keyring
+        self.store, self.keyring = session.store.now, session.keyring
         self.commit, self.file_digest = session.commit, session.file_digest
 
     @cached_property
@@ -227,7 +228,8 @@ class Snapshot:
     @property
     def is_two_person(self) -> bool:
         """Whether quotes are struck out and erased only once a second person approved it: a policy in the ledger."""
-        return persons_at(self.ledger.entries) == 2
+        counts = (entry.counts for entry in reversed(self.ledger.entries) if PERSONS in entry.counts)
+        return next(counts, {PERSONS: 1})[PERSONS] == 2
 
     @cached_property
     def is_current(self) -> bool:
@@ -362,8 +364,8 @@ class Transaction:
 
     def remove(self, version: Version, *, expiries: Collection[str] = ()) -> None:
         """Remove an earlier calibration. Its options are kept until there is a later one, without these expiries."""
-        is_last = version.entry == int(self.store.pages("calibration")[-1])
-        if is_last and self.store.page("setting", OPTIONS) is None:
+        is_last = version.entry == int(self.store.now.pages("calibration")[-1])
+        if is_last and self.store.now.page("setting", OPTIONS) is None:
             options = without_expiries(version.without_error().options, expiries)
             self.store.put("setting", OPTIONS, canonical(options))
         self.store.remove("calibration", page_of(version.entry))
@@ -380,18 +382,16 @@ class Transaction:
         target = None if path is None else Path(path).resolve()
         digest = None if target is None else self._session.file_digest(target)
         if target is not None and digest is not None:
-            self.keep_files(self._files().with_written(target, digest))
-
-    def condemn(self, files: Digests) -> None:
-        """List files for deletion once the transaction is committed, and clear the list of written ones."""
-        self.keep_files(self._files().with_condemned(files))
+            self.keep_files(self.files.with_written(target, digest))
 
     def keep_files(self, files: KnownFiles) -> None:
         """Store the list of recorded files."""
         self.store.put("setting", FILES, files.to_bytes())
 
-    def _files(self) -> KnownFiles:
-        return KnownFiles.from_bytes(self.store.page("setting", FILES))
+    @property
+    def files(self) -> KnownFiles:
+        """The recorded files outside the book that contain copies of its quotes."""
+        return KnownFiles.from_bytes(self.store.now.page("setting", FILES))
 
     def enter(
         self,
@@ -412,13 +412,13 @@ class Transaction:
         session = self._session
         if certificate is not None:
             self.store.put("certificate", page_of(self.number), certificate.to_bytes())
-        self.contents = self.store.contents()
+        self.contents = self.store.now.contents()
         act = Act(
             who=session.who,
             what=what,
             at=session.clock(),
             why=as_reason(reason),
-            counts={**(counts or {}), "retained": self.store.counts().retained},
+            counts={**(counts or {}), "retained": self.store.now.counts().retained},
             digests={**({} if version is None else _digests(version)), **self._commitments()},
             touched=tuple(name.encode() for name in touched),
             certificate="" if certificate is None else certificate.digest(),
@@ -435,13 +435,13 @@ class Transaction:
     def rotate(self, reason: Why, keyring: Keyring) -> int:
         """Write two entries: the key in use hands over to the newest of this keyring, which signs the second."""
         session = self._session
-        self.contents = self.store.contents()
+        self.contents = self.store.now.contents()
         act = Act(
             who=session.who,
             what="rotate key",
             at=session.clock(),
             why=as_reason(reason),
-            counts={"retained": self.store.counts().retained},
+            counts={"retained": self.store.now.counts().retained},
             digests=self._commitments(),
         )
         for entry in self._ledger.rotate(act, keyring).entries[-2:]:
@@ -467,11 +467,6 @@ def unrecorded(version: Version, ledger: Ledger, keyring: Keyring) -> tuple[str,
         for name, text in _digests(version).items()
         if recorded.get(name) != keyring.commit(f"digest {name}", text.encode())
     )
-
-
-def persons_at(entries: Sequence[Entry]) -> int:
-    """Return how many persons a removal needed after these entries: 1, or 2."""
-    return next((entry.counts[PERSONS] for entry in reversed(entries) if PERSONS in entry.counts), 1)
 
 
 def position_of(ledger: Ledger) -> Position:

@@ -23,7 +23,7 @@ from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.forwards import as_given, derived, is_derived, touched_by
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes, join
-from strikeout.store.store import ENCRYPTION, Reading, Store
+from strikeout.store.store import ENCRYPTION, Reading
 from strikeout.text import Argument, agreeing, many, part
 
 Commit = Callable[[str, bytes], str]
@@ -92,14 +92,16 @@ LABELS = "labels"  # the setting that names the labels of quotes that were erase
 USUAL = {"date", "expiry_date", "source"}
 
 
-def named(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str, whole: Quotes | None = None) -> Quotes:
+def named(
+    store: Reading, *, ids: ArrayLike | None, where: str | None, verb: str, whole: Quotes | None = None
+) -> Quotes:
     """Return the selected quotes, held or set aside. By ids only these are read; a condition is evaluated on all.
 
     Args:
         whole: all quotes, held and set aside, if they were read already.
     """
     if (ids is None) == (where is None):
-        raise UsageError(f'Select the quotes to {verb} in one way: ids=[...] or where="...".')
+        raise UsageError(f'Select the quotes to {verb} in one way: ids=[...] or where="...".', verb=verb)
     if where is not None:
         from strikeout.quotes.selection import nothing_matches, select  # loads SQLite
 
@@ -158,7 +160,7 @@ def check_all(count: int, total: int, *, where: str | None, all_quotes: bool, ve
 def refuse_nothing(count: int, *, verb: str) -> None:
     """Raise NothingMeantError if no quote is selected."""
     if not count:
-        raise NothingMeantError(f"No quote of the book is selected, so there is nothing to {verb}.")
+        raise NothingMeantError(f"No quote of the book is selected, so there is nothing to {verb}.", verb=verb)
 
 
 def whole_slices(held: Quotes, gone: Quotes) -> Quotes:

@@ -88,7 +88,8 @@ class CalibrationSpec:
         if named is None:
             raise UsageError(
                 f"A book stores its model by name, and {model.name!r} is not built in. Use Heston() or another "
-                "built-in model, or calibrate without a book."
+                "built-in model, or calibrate without a book.",
+                model=model.name,
             )
         if not isinstance(how.weights, str):
             raise UsageError(

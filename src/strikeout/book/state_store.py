@@ -153,7 +153,7 @@ def start_of(calibration: Calibration) -> System | None:
 def clear_footprints(store: Writing, *, why: MissingFootprints | None = None) -> None:
     """Remove the footprints and states of all shards, and store the reason."""
     for what in SHARD_DATA:
-        store.remove_shard_data(what, store.shards_with(what))
+        store.remove_shard_data(what, store.now.shards_with(what))
     store.remove("state", StateKind.LINEARIZATION.value)
     if why is None:
         store.remove("state", WHY)
@@ -200,8 +200,8 @@ def replace_footprints(store: Writing, new: FootprintSet | MissingFootprints | N
     parts = [footprints.rows for footprints in blocks.values()]
     rows = parts[0] if len(parts) == 1 else np.concatenate(parts)
     order = RowOrder([name for footprints in blocks.values() for name in footprints.ids.tolist()])
-    for shard in store.shards():
-        found = order.find(store.members(shard))
+    for shard in store.now.shards():
+        found = order.find(store.now.members(shard))
         has = found != ABSENT
         if has.any():
             own = found[has]
@@ -250,9 +250,9 @@ class SavedShard:
 
     def write(self, store: Writing, linearization: BookLinearization) -> None:
         """Store it again, without the footprints of erased members."""
-        if self.shard not in store.shards():
+        if self.shard not in store.now.shards():
             return
-        stay = set(store.members(self.shard))
+        stay = set(store.now.members(self.shard))
         if self.state is not None:
             store.put_shard_data(self.shard, "states", self.state)
         if self.rows is not None:
@@ -389,7 +389,7 @@ class StateUpdate:
             replace_footprints(store, self.footprints)
             return
         try:
-            updates = shard_updates(store, self.linearization, self.how, removed=self.removed, added=self.added)
+            updates = shard_updates(store.now, self.linearization, self.how, removed=self.removed, added=self.added)
         except RefusedError:  # an added quote is too large for the grid
             updates = None
         if updates is None:

@@ -43,7 +43,7 @@ def learn(
     arrival, before = arrival_of(seen, quotes), seen.check_current()
     if not len(arrival.new):
         none = agreeing(arrival.count, "The quote is not", f"None of the {arrival.count:,} quotes is")
-        raise RefusedError(f"{none} new, so there is nothing to learn.")
+        raise RefusedError(f"{none} new, so there is nothing to learn.", count=arrival.count)
     result = _stepped(seen, tolerance, added=arrival.new)
     if not isinstance(result, Result):
         after = _with(seen, arrival.new)
@@ -85,7 +85,7 @@ def roll(
 ) -> Change:
     """Learn new quotes and forget those older than the last ``window`` dates; see ``Book.roll``."""
     if window < 1:
-        raise UsageError(f"window={window}: give how many of the last dates stay, 1 or more.")
+        raise UsageError(f"window={window}: give how many of the last dates stay, 1 or more.", window=window)
     before, whole = seen.check_current(), seen.quotes
     new, counts = whole[:0], {}
     if quotes is not None:
@@ -99,7 +99,7 @@ def roll(
     old = [name for name, date in zip(whole.ids.tolist(), dates, strict=True) if date not in kept]
     if not old and not counts:
         raise RefusedError(
-            f"The book spans {many(len(kept), 'date')} and nothing is new: the window of {window} stays."
+            f"The book spans {many(len(kept), 'date')} and nothing is new: the window of {window} stays.", window=window
         )
     touched = [*old, *new.ids.tolist()]
     require_approval(seen, "roll", touched if old else [])

@@ -256,7 +256,6 @@ def _keys(quotes: Quotes, rows: Mask) -> Iterator[tuple[object, ...]]:
 
 def _in_bytes(files: list[Path], folder: Path, needles: Needles, unread: set[str]) -> Iterator[Finding]:
     """Yield what is found in logs, footers and files that are not data."""
-    search = needles.search()
     for file in files:
         name = file.relative_to(folder).as_posix()
         is_log = _is_in_log(file, folder)
@@ -264,7 +263,7 @@ def _in_bytes(files: list[Path], folder: Path, needles: Needles, unread: set[str
         if is_data and not name.endswith(".parquet"):
             continue
         data = _footer(file) if is_data else file.read_bytes()
-        values = sorted({f"{what} {value_of(needle, form)}" for _, needle, what, form in search.matches(data)})
+        values = sorted({f"{what} {value_of(needle, form)}" for _, needle, what, form in needles.matches(data)})
         if values:
             place = Place.LOG if is_log else Place.STATISTICS if is_data else Place.OTHER
             yield Finding(name, place, 0, tuple(values[:5]))

@@ -65,7 +65,8 @@ def refuse_other_kind(here: str | None, quotes: Quotes) -> None:
     """Raise UsageError if the book holds quotes of another kind."""
     if here is not None and len(quotes) and kind_of(quotes) != here:
         raise UsageError(
-            f"The book holds quotes of {here}; those given are of {kind_of(quotes)}. Keep them in another book."
+            f"The book holds quotes of {here}; those given are of {kind_of(quotes)}. Keep them in another book.",
+            here=here,
         )
 
 
@@ -83,11 +84,6 @@ def chunk_of(quotes: Quotes) -> Chunk:
     )
     own = {name: getattr(quotes, name) for name in OWN}
     return Chunk(kind_of(quotes), quotes.ids.tolist(), own, described, dict(quotes.labels))
-
-
-def chunks_of(quotes: Quotes) -> Iterator[Chunk]:
-    """Return the columns of these quotes in chunks of ``CHUNK``, in their order."""
-    return (chunk_of(quotes[begin : begin + CHUNK]) for begin in range(0, len(quotes), CHUNK))
 
 
 def in_chunks(chunks: Iterable[Quotes], size: int) -> Iterator[list[Quotes]]:

@@ -89,7 +89,7 @@ def _keys(path: Path) -> tuple[bool, str]:
 def _key(path: Path) -> bytes | None:
     """Return the key that rows are sealed with; None if the key file cannot be read or belongs to another book."""
     with SqliteStore.open(path, key=None) as store:
-        entries = store.entries()
+        entries = store.now.entries()
     try:
         keyring = Keyring.read(key_file(path))
         is_own = not check_bytes(entries, keyring=keyring)
@@ -101,7 +101,7 @@ def _key(path: Path) -> bytes | None:
 def _bytes(path: Path) -> tuple[bool, str]:
     with SqliteStore.open(path, key=_key(path)) as store:
         faults = store.faults()
-        counts = store.counts()
+        counts = store.now.counts()
     return not faults, " ".join(
         faults
     ) or f"as written; {many(counts.retained, 'quote')} held, {counts.struck:,} set aside"
@@ -110,7 +110,8 @@ def _bytes(path: Path) -> tuple[bool, str]:
 def _shards(path: Path) -> tuple[bool, str]:
     """Count shards. A shard with footprints and without a state was not written by this package."""
     with SqliteStore.open(path, key=None) as store:
-        counts, kept, states = store.shards(), store.shards_with("footprints"), store.shards_with("states")
+        now = store.now
+        counts, kept, states = now.shards(), now.shards_with("footprints"), now.shards_with("states")
     named = ", ".join(f"{shard} ({count:,})" for shard, count in list(counts.items())[:4])
     more = f" and {len(counts) - 4:,} more" if len(counts) > 4 else ""
     stateless = set(kept) - set(states)
@@ -123,7 +124,7 @@ def _shards(path: Path) -> tuple[bool, str]:
 
 def _ledger(path: Path) -> tuple[bool, str]:
     with SqliteStore.open(path, key=None) as store:
-        rows = store.entries()
+        rows = store.now.entries()
     faults = check_bytes(rows, keyring=Keyring.read(key_file(path)))
     return not faults, " ".join(
         faults

@@ -119,15 +119,22 @@ class Act:
     def __post_init__(self) -> None:
         for name in ("who", "what"):
             if not getattr(self, name):
-                raise UsageError(f"Act: `{name}` is empty. Give a text of one line.")
+                raise UsageError(f"Act: `{name}` is empty. Give a text of one line.", name=name)
             _refuse_unprintable(f"`{name}`", getattr(self, name))
         for name, count in self.counts.items():
             if type(count) is not int or count < 0:
-                raise UsageError(f"Act: the count {name!r} is {count!r}; counts are whole numbers from 0.")
+                raise UsageError(
+                    f"Act: the count {name!r} is {count!r}; counts are whole numbers from 0.", name=name, count=count
+                )
         if self.certificate and not is_hex(self.certificate, 32):
-            raise UsageError(f"Act: the certificate is {self.certificate!r}; give its digest, 64 hexadecimal digits.")
+            raise UsageError(
+                f"Act: the certificate is {self.certificate!r}; give its digest, 64 hexadecimal digits.",
+                certificate=self.certificate,
+            )
         if self.at.tzinfo is None:
-            raise UsageError(f"Act: the time {self.at.isoformat()} has no zone. Use datetime.now(UTC).")
+            raise UsageError(
+                f"Act: the time {self.at.isoformat()} has no zone. Use datetime.now(UTC).", at=self.at.isoformat()
+            )
 
     def moment(self) -> str:
         """Return the time in UTC to the microsecond, in the form of the ledger."""
@@ -198,14 +205,16 @@ class Entry:
         content = from_canonical(data)
         found = content.get("format") if isinstance(content, dict) else None
         if found != FORMAT:
-            raise RefusedError(f"Ledger: the format of an entry is {found!r}; this version reads {FORMAT!r}.")
+            raise RefusedError(
+                f"Ledger: the format of an entry is {found!r}; this version reads {FORMAT!r}.", found=found
+            )
         names = {item.name for item in fields(Entry)}
         if set(content) != {*names, "format"}:
             odd = ", ".join(sorted(set(content) ^ {*names, "format"}))
-            raise RefusedError(f"Ledger: fields of an entry are missing or unknown: {odd}.")
+            raise RefusedError(f"Ledger: fields of an entry are missing or unknown: {odd}.", fields=odd)
         wrong = _wrong(content)
         if wrong is not None:
-            raise RefusedError(f"Ledger: `{wrong}` is not what an entry holds there: {content[wrong]!r}.")
+            raise RefusedError(f"Ledger: `{wrong}` is not what an entry holds there: {content[wrong]!r}.", field=wrong)
         reason = content["why"] and Reason(**content["why"])
         return Entry(**{name: content[name] for name in names - {"why"}}, why=reason)
 
@@ -263,4 +272,6 @@ def _wrong(content: Mapping[str, Any]) -> str | None:
 
 def _refuse_unprintable(name: str, text: str) -> None:
     if not text.isprintable():
-        raise UsageError(f"Ledger: {name} is {text!r}; it must print on one line, without control characters.")
+        raise UsageError(
+            f"Ledger: {name} is {text!r}; it must print on one line, without control characters.", name=name, text=text
+        )

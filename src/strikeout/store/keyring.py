@@ -38,7 +38,7 @@ class Signer:
     def from_seed(seed: bytes) -> Signer:
         """Return the key pair of these 32 secret bytes."""
         if len(seed) != SECRET_BYTES:
-            raise UsageError(f"Signer: a seed has {SECRET_BYTES} bytes, this one {len(seed)}.")
+            raise UsageError(f"Signer: a seed has {SECRET_BYTES} bytes, this one {len(seed)}.", count=len(seed))
         return _signer(Ed25519PrivateKey.from_private_bytes(seed))
 
     def seed(self) -> bytes:
@@ -79,7 +79,7 @@ def commit(key: bytes, shard: str, *, data: bytes) -> str:
 def committing(key: bytes, shard: str) -> blake2b:
     """Return a running commitment: ``update`` it with each chunk of data, then call ``hexdigest``."""
     if len(key) != SECRET_BYTES:
-        raise UsageError(f"commit: a key has {SECRET_BYTES} bytes, this one {len(key)}.")
+        raise UsageError(f"commit: a key has {SECRET_BYTES} bytes, this one {len(key)}.", count=len(key))
     shard_key = blake2b(shard.encode(), key=key, digest_size=SECRET_BYTES, person=b"strikeout shard").digest()
     return blake2b(key=shard_key, digest_size=32, person=b"strikeout quote")
 
@@ -219,10 +219,12 @@ def _from_bytes(data: bytes, path: Path) -> Keyring:
     try:
         content = from_canonical(data.removesuffix(b"\n"))
     except RefusedError as error:
-        raise RefusedError(f"{path} is not a key file, or is damaged ({len(data)} bytes). Restore it.") from error
+        raise RefusedError(
+            f"{path} is not a key file, or is damaged ({len(data)} bytes). Restore it.", count=len(data)
+        ) from error
     found = content.get("format") if isinstance(content, dict) else None
     if found != FORMAT:
-        raise RefusedError(f"{path}: the format is {found!r}; this version reads {FORMAT!r}.")
+        raise RefusedError(f"{path}: the format is {found!r}; this version reads {FORMAT!r}.", found=found)
     seeds, secret = content.get("signers"), content.get("secret")
     if isinstance(seeds, list) and seeds and all(is_hex(text, SECRET_BYTES) for text in (secret, *seeds)):
         ring = Keyring(tuple(Signer.from_seed(bytes.fromhex(seed)) for seed in seeds), bytes.fromhex(secret))

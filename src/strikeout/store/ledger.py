@@ -54,7 +54,7 @@ class Head:
         """
         size, _, root = text.strip().partition(":")
         if not (size.isascii() and size.isdigit() and is_hex(root, merkle.WIDTH)):
-            raise UsageError(f"A head of a ledger is NUMBER:64 hexadecimal digits; found {text!r}.")
+            raise UsageError(f"A head of a ledger is NUMBER:64 hexadecimal digits; found {text!r}.", text=text)
         return Head(int(size), root)
 
 

@@ -41,7 +41,9 @@ def inclusion_proof(leaves: Sequence[bytes], index: int) -> tuple[bytes, ...]:
     """Return the hashes that lead from the leaf at ``index`` (counted from 0) to the root, from the bottom up."""
     level = _hashes(leaves)
     if not 0 <= index < len(level):
-        raise UsageError(f"inclusion_proof: leaf {index} of {len(level)}; the first is 0.")
+        raise UsageError(
+            f"inclusion_proof: leaf {index} of {len(level)}; the first is 0.", index=index, count=len(level)
+        )
     path = []
     while len(level) > 1:
         if index ^ 1 < len(level):  # the last of an odd level has no neighbour and moves up unchanged
@@ -75,7 +77,11 @@ def consistency_proof(leaves: Sequence[bytes], old_size: int) -> tuple[bytes, ..
     """
     level = _hashes(leaves)
     if not 0 <= old_size <= len(level):
-        raise UsageError(f"consistency_proof: the tree had {old_size} leaves and has {len(level)}; it can only grow.")
+        raise UsageError(
+            f"consistency_proof: the tree had {old_size} leaves and has {len(level)}; it can only grow.",
+            old_size=old_size,
+            count=len(level),
+        )
     return tuple(_subproof(level, old_size, is_whole=True)) if 0 < old_size < len(level) else ()
 
 
@@ -128,6 +134,6 @@ def _hashes(leaves: Sequence[bytes]) -> list[bytes]:
     odd = next((row for row, leaf in enumerate(leaves) if len(leaf) != WIDTH), None)
     if odd is not None:
         raise UsageError(
-            f"A tree takes hashes of {WIDTH} bytes; leaf {odd} has {len(leaves[odd])}. Use leaf_hash first."
+            f"A tree takes hashes of {WIDTH} bytes; leaf {odd} has {len(leaves[odd])}. Use leaf_hash first.", leaf=odd
         )
     return list(leaves)

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.store.bookfile import damaged
 from strikeout.store.holding import borrowed, bytes_at
 from strikeout.store.sqlite_layout import MAGIC, Layout, LayoutError, layout_of
+from strikeout.store.sqlite_reading import key
 from strikeout.store.store import PAGE_KINDS, SHARD_DATA, Reading, Store
 
 FLOAT, INTEGER, TEXT, DECIMAL, HEXADECIMAL = "float64", "int64", "text", "decimal text", "hexadecimal text"
@@ -75,29 +77,24 @@ class Needles:
     def __or__(self, other: Needles) -> Needles:
         return Needles({**other.found, **self.found})
 
-    def search(self) -> NeedleSearch:
-        """Return a search for all of them at once."""
-        return NeedleSearch(self)
+    @cached_property
+    def _search(self) -> ByteSearch:
+        return ByteSearch(list(self.found))
 
+    @cached_property
+    def _kinds(self) -> list[tuple[bytes, tuple[str, str]]]:
+        return list(self.found.items())
 
-class NeedleSearch:
-    """A search for needles in blocks of bytes."""
-
-    def __init__(self, needles: Needles) -> None:
-        self.needles = list(needles.found)
-        self._kinds = list(needles.found.values())
-        self._search = ByteSearch(self.needles)
-        self.longest = max(map(len, self.needles), default=1)
-
-    def kinds(self) -> Iterator[tuple[bytes, str, str]]:
-        """Return every needle with what it is of and its form."""
-        return ((needle, what, form) for needle, (what, form) in zip(self.needles, self._kinds, strict=True))
+    @property
+    def longest(self) -> int:
+        """The length of the longest; 1 if there are none."""
+        return max(map(len, self.found), default=1)
 
     def matches(self, block: bytes) -> Iterator[tuple[int, bytes, str, str]]:
         """Return place, needle, what it is of and its form for every match; text of numbers only as a whole number."""
         places, numbers = self._search.find(block)
         for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
-            needle, (what, form) = self.needles[number], self._kinds[number]
+            needle, (what, form) = self._kinds[number]
             if form not in (DECIMAL, HEXADECIMAL) or _is_whole(block, place, len(needle)):
                 yield place, needle, what, form
 
@@ -130,21 +127,12 @@ def needles_of(erased: Quotes, *, retained: Quotes | None = None) -> Needles:
     kept = _kept_of(np.concatenate([*columns.values()]), retained)
     for what, column in columns.items():
         found |= _needles(what, column, kept)
-    names = [name for name in map(_encode, erased.ids.tolist()) if len(name) >= LETTERS]
-    for number in _found_in(names, retained):
-        names[number] = b""
+    names = [name for name in map(key, erased.ids.tolist()) if len(name) >= LETTERS]
+    if names and retained is not None:
+        theirs = b"\n".join(map(key, retained.ids.tolist()))
+        for number in set(ByteSearch(names).find(theirs)[1].tolist()):  # part of the name of a retained quote
+            names[number] = b""
     return Needles(found | {name: ("id", TEXT) for name in names if name})
-
-
-def _found_in(names: list[bytes], retained: Quotes | None) -> set[int]:
-    """Return the numbers of the names that are part of the name of a retained quote."""
-    if retained is None or not names:
-        return set()
-    return set(ByteSearch(names).find(b"\n".join(map(_encode, retained.ids.tolist())))[1].tolist())
-
-
-def _encode(name: str) -> bytes:
-    return name.encode("utf-8", "surrogatepass")
 
 
 def needles_of_numbers(what: str, values: ArrayLike, *, retained: Quotes | None = None) -> Needles:
@@ -169,13 +157,12 @@ def needles_of_integers(what: str, rows: Integers, *, retained: Integers | None 
 
 def scan(paths: Iterable[Path], needles: Needles, *, progress: Progress | None = None) -> list[Hit]:
     """Return where any of the needles occurs in these files, at any byte. A file that does not exist holds none."""
-    search, done = needles.search(), 0
-    hits: set[Hit] = set()
+    done, hits = 0, set[Hit]()
     paths = list(paths)
     total = sum(path.stat().st_size for path in paths if path.exists())
     for path in paths:
-        for offset, data, is_last in _blocks(path, search.longest):
-            for place, needle, what, form in search.matches(data):
+        for offset, data, is_last in _blocks(path, needles.longest):
+            for place, needle, what, form in needles.matches(data):
                 # At the edge of a block the bytes beside a text are not known: the overlap has them.
                 is_inside = (place or not offset) and (is_last or place + len(needle) < len(data))
                 if is_inside:
@@ -322,7 +309,7 @@ def search_book(
     """
     outside = list(files)
     with store.settled() as book:
-        traces = list(_in_rows(book, needles.search(), frozenset(erased)))
+        traces = list(_in_rows(book, needles, frozenset(erased)))
         inside = list(store.files())
         layouts = {path: _layout(path) for path in inside}
         unaccounted = sum(_unaccounted(path, layout) for path, layout in layouts.items() if layout is not None)
@@ -340,28 +327,28 @@ def search_book(
     return Search(tuple(traces), searched, len(needles), coincidences, unaccounted)
 
 
-def _in_rows(book: Reading, search: NeedleSearch, erased: frozenset[str]) -> Iterator[Trace]:
+def _in_rows(book: Reading, needles: Needles, erased: frozenset[str]) -> Iterator[Trace]:
     """Return what is found in rows, read as the store reads them."""
     for shard in book.shards():
         for name in erased.intersection(book.members(shard)) if erased else ():
             yield Trace("id", "quote", name, f"shard {shard} of the quotes")
-    words = _Words(search)
+    words = _Words(needles)
     for what in SHARD_DATA:
         for shard in book.shards_with(what):
             yield from words.add(book.shard_data(shard, what) or b"", f"the {what} of shard {shard}")
     for kind in (kind for kind in PAGE_KINDS if kind != DIGESTS):
         for name in book.pages(kind):
             data, place = book.page(kind, name) or b"", f"the page {kind} {name}"
-            yield from _in_text(search, data.partition(b"\n")[0] if kind == STATES else data, place)
+            yield from _in_text(needles, data.partition(b"\n")[0] if kind == STATES else data, place)
             if kind == STATES:
                 yield from words.add(data, place)
     yield from words.flush()
     for number, entry in enumerate(book.entries(), 1):
-        yield from _in_text(search, entry, f"entry {number} of the ledger")
+        yield from _in_text(needles, entry, f"entry {number} of the ledger")
 
 
-def _in_text(search: NeedleSearch, data: bytes, place: str) -> Iterator[Trace]:
-    for at, needle, what, form in search.matches(data):
+def _in_text(needles: Needles, data: bytes, place: str) -> Iterator[Trace]:
+    for at, needle, what, form in needles.matches(data):
         is_part = what == "id" and (
             data[max(at - 1, 0) : at].isalnum() or data[at + len(needle) : at + len(needle) + 1].isalnum()
         )
@@ -375,10 +362,9 @@ class _Words:
     What is kept of a shard and a page of states end with their words, so words are counted from the end.
     """
 
-    def __init__(self, search: NeedleSearch) -> None:
-        numbers = {needle: (what, form) for needle, what, form in search.kinds() if form in BINARY}
-        self._kinds = numbers
-        self._wanted = np.unique(np.frombuffer(b"".join(numbers), "<u8"))
+    def __init__(self, needles: Needles) -> None:
+        self._kinds = {needle: kind for needle, kind in needles.found.items() if kind[1] in BINARY}
+        self._wanted = np.unique(np.frombuffer(b"".join(self._kinds), "<u8"))
         self._rows: list[tuple[str, Words]] = []
         self._count = 0
 

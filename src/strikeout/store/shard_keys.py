@@ -117,7 +117,8 @@ class ShardKeys:
         except InvalidTag as error:
             raise RefusedError(
                 f"{place} does not open with its key in {self._path}: one of the two was changed. Restore copies of "
-                "both that belong together."
+                "both that belong together.",
+                place=place,
             ) from error
 
     def settle(self) -> None:
@@ -166,7 +167,8 @@ class ShardKeys:
         if name not in self._keys:
             raise RefusedError(
                 f"The key of {place} is not in {self._path}: an erasure has destroyed it, and with it every copy of "
-                "what it encrypted. Use the current book; this copy is older."
+                "what it encrypted. Use the current book; this copy is older.",
+                place=place,
             )
         return self._keys[name]
 

@@ -22,8 +22,13 @@ REWRITING = 15  # times the patience: how long another process may take to rewri
 PAUSE = 0.01  # seconds between attempts that SQLite refuses at once
 
 
-class SqliteStore(SqliteReading):
+class SqliteStore:
     """A ``Store`` in a file. Use ``create`` or ``open``, then close it or use it in a ``with`` block."""
+
+    def __init__(self, connection: Connection, sealer: Sealer | None, keys: ShardKeys | None) -> None:
+        self._connection, self._sealer, self._keys = connection, sealer, keys
+        self._path = connection.path
+        self.now = SqliteReading(connection, sealer, keys)
 
     @staticmethod
     def create(
@@ -71,13 +76,15 @@ class SqliteStore(SqliteReading):
             patience: seconds to wait for another writer before BusyError is raised.
         """
         target = real_path(path)
-        store = SqliteStore(bookfile.connect(target, patience=patience), None if key is None else Sealer(key))
+        connection, sealer = bookfile.connect(target, patience=patience), None if key is None else Sealer(key)
         try:
-            book = store.page("setting", ENCRYPTION)
-            store._keys = None if book is None else ShardKeys.open(shard_key_file(target), book)
+            book = SqliteReading(connection, sealer).page("setting", ENCRYPTION)
+            store = SqliteStore(
+                connection, sealer, None if book is None else ShardKeys.open(shard_key_file(target), book)
+            )
             store._finish_erasure()
         except BaseException:
-            store.close()
+            connection.close()
             raise
         return store
 
@@ -85,7 +92,7 @@ class SqliteStore(SqliteReading):
     def reading(self) -> Iterator[Reading]:
         self._begin("BEGIN")
         try:
-            yield SqliteReading(self._connection, self.sealer, self._keys)
+            yield self.now
         finally:
             if self._connection.in_transaction:  # a failing disk ends the transaction
                 self._connection.execute("ROLLBACK")
@@ -111,19 +118,19 @@ class SqliteStore(SqliteReading):
         while True:
             self._finish_erasure()
             with self.reading() as book:
-                if self.sealer is None or not self._unfinished() or time.monotonic() >= end:
+                if self._sealer is None or not self._unfinished() or time.monotonic() >= end:
                     yield book
                     return
             time.sleep(PAUSE)  # another process rewrites the file, or has erased quotes since
 
     @contextmanager
     def writing(self) -> Iterator[Writing]:
-        if self.sealer is None:
+        if self._sealer is None:
             raise RefusedError(f"{self._path} was opened without its key, and can only be read.")
         self._begin("BEGIN IMMEDIATE")
         try:
             self._connection.hold.check()
-            transaction = SqliteWriting(self._connection, self.sealer, self._keys)
+            transaction = SqliteWriting(self._connection, self._sealer, self._keys)
             yield transaction
             transaction.settle()
             if self._keys is not None:
@@ -152,9 +159,9 @@ class SqliteStore(SqliteReading):
 
     def faults(self) -> list[str]:
         if self._connection.in_transaction:
-            return faults(self)
+            return faults(self.now)
         with self.reading():  # one snapshot, so that concurrent writes are not reported as faults
-            return faults(self)
+            return faults(self.now)
 
     def files(self) -> tuple[Path, ...]:
         real = self._connection.hold.path
@@ -179,15 +186,15 @@ class SqliteStore(SqliteReading):
 
     @property
     def _patience(self) -> float:
-        ((milliseconds,),) = self.rows("PRAGMA busy_timeout")
+        ((milliseconds,),) = self.now.rows("PRAGMA busy_timeout")
         return float(milliseconds) / 1000
 
     def _unfinished(self) -> int:
         """Return the number of the last erasure after which the file was not rewritten; 0 if there is none."""
-        return next((number for (number,) in self.rows("SELECT scrub FROM seal")), 0)
+        return next((number for (number,) in self.now.rows("SELECT scrub FROM seal")), 0)
 
     def _finish_erasure(self) -> None:
-        if self.sealer is not None and self._unfinished():
+        if self._sealer is not None and self._unfinished():
             # If another process writes or the disk is full, the book can be used; `faults` reports the old bytes.
             with suppress(BusyError), _suppress_full_disk():
                 self._scrub()
@@ -208,7 +215,7 @@ class SqliteStore(SqliteReading):
         self._connection.execute("BEGIN IMMEDIATE")  # so that no other writer has uncommitted keys
         try:
             question = "SELECT substr(data, 1, ?1) FROM chunks UNION ALL SELECT substr(data, 1, ?1) FROM pages"
-            heads = self.rows(question, (HEAD,))
+            heads = self.now.rows(question, (HEAD,))
             keys.keep_only({name for (head,) in heads if (name := key_name(head)) is not None})
         finally:
             self._connection.execute("ROLLBACK")
@@ -220,7 +227,7 @@ class SqliteStore(SqliteReading):
         """
         end = time.monotonic() + self._patience
         while True:
-            ((busy, _, _),) = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+            ((busy, _, _),) = self.now.rows("PRAGMA wal_checkpoint(TRUNCATE)")
             if not busy or time.monotonic() >= end:
                 return not busy
             time.sleep(PAUSE)

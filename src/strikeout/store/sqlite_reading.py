@@ -41,11 +41,14 @@ def text(name: bytes) -> str:
 class SqliteReading:
     """The read methods of a book in a file; ``Reading`` documents each of them."""
 
-    def __init__(self, connection: Connection, sealer: Sealer | None, keys: ShardKeys | None = None) -> None:
+    def __init__(
+        self, connection: Connection, sealer: Sealer | None, keys: ShardKeys | None = None, tally: Tally | None = None
+    ) -> None:
         self._connection = connection
         self._path = connection.path
         self.sealer = sealer  # None without the key of the book: then tags are not checked
         self._keys = keys  # of an encrypted book
+        self._tally = tally  # of a transaction, which writes its seal at the end
 
     def quotes(self, *, struck: bool | None = False) -> Quotes:
         if struck is True:
@@ -134,7 +137,9 @@ class SqliteReading:
         return self.sealer.total(self.sums() or {})
 
     def sums(self) -> dict[str, int] | None:
-        """Return the keyed sums that were stored; None without the key."""
+        """Return the keyed sums over the rows; None without the key."""
+        if self._tally is not None:
+            return self._tally.sums
         for (stored,) in self._typed("SELECT sums FROM seal", bytes):
             return None if self.sealer is None else self.sealer.unmasked(stored)
         raise damaged(self._path, "the seal is missing")
@@ -175,6 +180,8 @@ class SqliteReading:
 
     def seal(self) -> Seal:
         """Return the counts and the sum over all checksums."""
+        if self._tally is not None:
+            return self._tally.seal
         for total, *counts in self._typed("SELECT total, rows, held, marked FROM seal", bytes, int, int, int):
             return Seal(total, *counts)
         raise damaged(self._path, "the seal is missing")

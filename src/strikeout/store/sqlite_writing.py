@@ -15,7 +15,7 @@ from strikeout.errors import UsageError
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import store
 from strikeout.store.bookfile import Connection
-from strikeout.store.checksums import MARKS, QUOTES, Seal, Sealer, Tally, checksum, chunk_sum, mark_sum
+from strikeout.store.checksums import MARKS, QUOTES, Sealer, Tally, checksum, chunk_sum, mark_sum
 from strikeout.store.chunks import CHUNK, Chunk, chunk_of, encoded, in_chunks, refuse_other_kind
 from strikeout.store.shard_keys import HEAD, LOCKED, ShardKeys, key_name
 from strikeout.store.sqlite_reading import SqliteReading, by_chunk, key
@@ -27,24 +27,19 @@ if TYPE_CHECKING:
 IN_MEMORY = 1 << 17  # names that are sorted in memory; more are spilled to disk
 
 
-class SqliteWriting(SqliteReading):
+class SqliteWriting:
     """The write methods of a book in a file; ``Writing`` documents each of them."""
 
-    def __init__(self, connection: Connection, sealer: Sealer, keys: ShardKeys | None = None) -> None:
-        super().__init__(connection, sealer, keys)
-        self._write = sealer
-        self._tally = Tally(super().seal(), sealer=sealer, sums=super().sums())
+    def __init__(self, connection: Connection, sealer: Sealer, keys: ShardKeys | None) -> None:
+        self._connection, self._sealer, self._keys = connection, sealer, keys
+        begun = SqliteReading(connection, sealer, keys)
+        self._tally = Tally(begun.seal(), sealer=sealer, sums=begun.sums())
+        self.now = SqliteReading(connection, sealer, keys, self._tally)
         self.erased = False
-
-    def seal(self) -> Seal:
-        return self._tally.seal
-
-    def sums(self) -> dict[str, int] | None:
-        return self._tally.sums
 
     def settle(self) -> None:
         """Write the seal, once at the end of a transaction."""
-        seal, sums = self._tally.seal, self._write.masked(self._tally.sums or {})
+        seal, sums = self._tally.seal, self._sealer.masked(self._tally.sums or {})
         change = "UPDATE seal SET total = ?, rows = ?, held = ?, marked = ?, sums = ?"
         self._each(change, [(seal.total, seal.rows, seal.held, seal.marked, sums)])
 
@@ -52,10 +47,10 @@ class SqliteWriting(SqliteReading):
         self.add_all([quotes])
 
     def add_all(self, chunks: Iterable[Quotes], *, on_added: OnAdded | None = None) -> int:
-        first = next(self.rows("SELECT min(number), max(number) FROM chunks"))
-        kind = None if first[0] is None else self.chunk(first[0]).kind
+        first = next(self.now.rows("SELECT min(number), max(number) FROM chunks"))
+        kind = None if first[0] is None else self.now.chunk(first[0]).kind
         number, count = 0 if first[1] is None else first[1] + 1, 0
-        with SortedNames(self._path.parent) as sort:
+        with SortedNames(self._connection.path.parent) as sort:
             for some in in_chunks(self._unknown(chunks), CHUNK):
                 refuse_other_kind(kind, some[0])
                 for quotes in some:
@@ -76,12 +71,12 @@ class SqliteWriting(SqliteReading):
 
     def _unknown(self, chunks: Iterable[Quotes]) -> Iterator[Quotes]:
         for quotes in chunks:
-            if self.seal().held:
-                store.refuse_present(list(self.homes(quotes.ids.tolist())), given=len(quotes))
+            if self.now.seal().held:
+                store.refuse_present(list(self.now.homes(quotes.ids.tolist())), given=len(quotes))
             yield quotes
 
     def strike(self, ids: ArrayLike, *, entry: int) -> None:
-        homes = self.shards_of(ids)
+        homes = self.now.shards_of(ids)
         store.refuse_struck(self._marked(list(homes)), asked=len(homes))
         self._each("INSERT INTO marks VALUES (?, ?)", [(key(name), entry) for name in sorted(homes)])
         self._tally.add(MARKS, (mark_sum(key(name), chunk, entry) for name, chunk in homes.items()))
@@ -94,15 +89,15 @@ class SqliteWriting(SqliteReading):
         self._unmark(asked)
 
     def erase(self, ids: ArrayLike) -> None:
-        homes = self.shards_of(ids)
+        homes = self.now.shards_of(ids)
         for what in SHARD_DATA:
             self.remove_shard_data(what, sorted(set(homes.values())))
         self._unmark(self._marked(list(homes)))
         self._each("DELETE FROM names WHERE id = ?", [(key(name),) for name in homes])
         for number, names in by_chunk(homes):
-            chunk = self.chunk(number)
+            chunk = self.now.chunk(number)
             self._tally.remove(
-                QUOTES, (old for (old,) in self.rows("SELECT sum FROM chunks WHERE number = ?", (number,)))
+                QUOTES, (old for (old,) in self.now.rows("SELECT sum FROM chunks WHERE number = ?", (number,)))
             )
             left = chunk.only(np.array([name not in names for name in chunk.ids], bool))
             if len(left):
@@ -116,7 +111,7 @@ class SqliteWriting(SqliteReading):
 
     def put_shard_data(self, shard: int, what: ShardData, data: bytes) -> None:
         check_shard_data(what)
-        heads = self.rows("SELECT substr(data, 1, ?) FROM chunks WHERE number = ?", (HEAD, shard))
+        heads = self.now.rows("SELECT substr(data, 1, ?) FROM chunks WHERE number = ?", (HEAD, shard))
         head = next((head for (head,) in heads), None)
         if head is None:
             raise UsageError(f"There is no shard {shard} in the book.", shard=shard)
@@ -126,7 +121,7 @@ class SqliteWriting(SqliteReading):
         self._untally_shard_data(what, shard)
         row = checksum(what, shard, data)
         change = f"INSERT OR REPLACE INTO {what} VALUES (?, ?, ?, ?)"
-        self._each(change, [(shard, row, self._write.tag(row), bytes(data))])
+        self._each(change, [(shard, row, self._sealer.tag(row), bytes(data))])
         self._tally.add(what, [row])
 
     def remove_shard_data(self, what: ShardData, shards: Iterable[int]) -> None:
@@ -142,7 +137,7 @@ class SqliteWriting(SqliteReading):
         self._untally_page(kind, name)
         row = checksum(kind, name, data)
         change = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?)"
-        self._each(change, [(kind, name, row, self._write.tag(row), bytes(data))])
+        self._each(change, [(kind, name, row, self._sealer.tag(row), bytes(data))])
         self._tally.add(kind, [row])
 
     def remove(self, kind: PageKind, name: str) -> None:
@@ -153,19 +148,19 @@ class SqliteWriting(SqliteReading):
     def append(self, data: bytes) -> int:
         if not data:
             raise UsageError("An entry of the ledger has at least one byte; none were given.")
-        ((number,),) = self.rows("SELECT coalesce(max(number) + 1, 0) FROM entries")
+        ((number,),) = self.now.rows("SELECT coalesce(max(number) + 1, 0) FROM entries")
         row = checksum("entry", number, data)
         self._each("INSERT INTO entries VALUES (?, ?, ?)", [(number, row, bytes(data))])
         self._tally.add("entries", [row])
         return int(number)
 
     def _marked(self, names: Sequence[str]) -> list[str]:
-        marks = (next(self.rows("SELECT 1 FROM marks WHERE id = ?", (key(name),)), None) for name in names)
+        marks = (next(self.now.rows("SELECT 1 FROM marks WHERE id = ?", (key(name),)), None) for name in names)
         return [name for name, mark in zip(names, marks, strict=True) if mark is not None]
 
     def _unmark(self, names: Sequence[str]) -> None:
         question = "SELECT chunk, entry FROM marks JOIN names USING (id) WHERE id = ?"
-        homes = {name: next(self.rows(question, (key(name),))) for name in names}
+        homes = {name: next(self.now.rows(question, (key(name),))) for name in names}
         self._tally.remove(MARKS, (mark_sum(key(name), *home) for name, home in homes.items()))
         self._tally.count(marked=-len(names))
         self._each("DELETE FROM marks WHERE id = ?", [(key(name),) for name in names])
@@ -175,15 +170,15 @@ class SqliteWriting(SqliteReading):
         data = data if self._keys is None else self._keys.sealed(data, place=f"chunk {number}")
         row = chunk_sum(number, len(chunk), data)
         change = "INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?)"
-        self._each(change, [(number, len(chunk), row, self._write.tag(row), data)])
+        self._each(change, [(number, len(chunk), row, self._sealer.tag(row), data)])
         self._tally.add(QUOTES, [row])
 
     def _untally_page(self, kind: PageKind, name: str) -> None:
         question = "SELECT sum FROM pages WHERE kind = ? AND name = ?"
-        self._tally.remove(kind, [old for (old,) in self.rows(question, (kind, name))])
+        self._tally.remove(kind, [old for (old,) in self.now.rows(question, (kind, name))])
 
     def _untally_shard_data(self, what: ShardData, shard: int) -> None:
-        self._tally.remove(what, [old for (old,) in self.rows(f"SELECT sum FROM {what} WHERE shard = ?", (shard,))])
+        self._tally.remove(what, [old for (old,) in self.now.rows(f"SELECT sum FROM {what} WHERE shard = ?", (shard,))])
 
     def _each(self, change: str, rows: Iterable[Sequence[Any]]) -> None:
         self._connection.executemany(change, rows)
@@ -206,7 +201,7 @@ class SortedNames:
 
     def add(self, names: Sequence[str], chunk: int) -> None:
         """Add the names of a chunk."""
-        self._names += [name.encode("utf-8", "surrogatepass") for name in names]
+        self._names += map(key, names)
         self._chunks += [chunk] * len(names)
         if len(self._names) > IN_MEMORY:
             from strikeout.quotes.spill import ExternalSort, Spill

@@ -1,8 +1,8 @@
 """The interface of a store: read, add, strike out and erase the contents of a book, in a file or in memory.
 
-    store.reading()   one snapshot of the book, for several reads that belong together
-    store.writing()   one transaction, committed completely or not at all; one writer at a time
-    store.quotes() .. single reads, each of the current snapshot
+    store.reading()      one snapshot of the book, for several reads that belong together
+    store.writing()      one transaction, committed completely or not at all; one writer at a time
+    store.now.quotes()   single reads, each of the current snapshot
 
 A store holds five kinds of things: quotes, in the order they were added; which of them are struck out, and by which
 entry of the ledger; footprints and states per shard, which are removed when one of its quotes is erased; pages, which
@@ -122,8 +122,13 @@ class Reading(Protocol):
         ...
 
 
-class Writing(Reading, Protocol):
-    """The write methods of a transaction. Reads include what the transaction has changed so far."""
+class Writing(Protocol):
+    """The write methods of a transaction."""
+
+    @property
+    def now(self) -> Reading:
+        """The book with what the transaction has changed so far."""
+        ...
 
     def add(self, quotes: Quotes) -> None:
         """Append these quotes."""
@@ -174,8 +179,13 @@ class Writing(Reading, Protocol):
         ...
 
 
-class Store(Reading, Protocol):
+class Store(Protocol):
     """The storage of a book."""
+
+    @property
+    def now(self) -> Reading:
+        """The book as it is at each read."""
+        ...
 
     def reading(self) -> AbstractContextManager[Reading]:
         """Read one snapshot of the book, without later writes of others. Never blocks a writer."""

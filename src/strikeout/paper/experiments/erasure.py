@@ -234,7 +234,7 @@ def attacked(path: Path, kind: Kind, gone: Quotes, *, seed: int, reason: str) ->
 
     store = SqliteStore.open(path, key=None)
     try:
-        retained, known = store.quotes(), parameters_in(store, SHARED if kind.is_panel else NAMES)
+        retained, known = store.now.quotes(), parameters_in(store.now, SHARED if kind.is_panel else NAMES)
     finally:
         store.close()
     assert known, "a book that is calibrated holds parameters"
