@@ -13,7 +13,7 @@ from strikeout.errors import StrikeoutError
 
 @contextmanager
 def raises(
-    kind: type[StrikeoutError], *, mentions: Collection[str] = (), **facts: Any
+    kind: type[StrikeoutError], /, *, mentions: Collection[str] = (), **facts: Any
 ) -> Iterator[pytest.ExceptionInfo[StrikeoutError]]:
     """Check that the block raises this error, that its message mentions these arguments, and that it has these facts.
 

@@ -13,6 +13,7 @@ from strikeout.assurance.certificate import Certificate, Claim
 from strikeout.assurance.issue import Answer, issue
 from strikeout.errors import UsageError
 from strikeout.statistics.system import System
+from tests.raising import raises
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +140,7 @@ def test_the_same_content_written_another_way_is_refused(certificate):
 
 def test_a_resealed_certificate_of_another_shape_is_refused(certificate):
     odd = replace(certificate, counts={"forgotten": -4, "retained": 544})
-    with pytest.raises(UsageError, match="counts"):
+    with raises(UsageError, field="counts"):
         Certificate.from_bytes(odd.to_bytes())
 
 

@@ -155,7 +155,7 @@ def test_what_cannot_be_calibrated_is_refused():
     with raises(UsageError, mentions={"feller"}):
         so.calibrate(moments_of(LARGE), MODEL, feller="maybe")
     calibration = calibrate_moments(moments_of(LARGE), MODEL)
-    with pytest.raises(UsageError, match="2700 quotes and 2699 were given"):
+    with raises(UsageError, count=2699):
         interpolation_error(calibration, LARGE[1:])
     with pytest.raises(UsageError, match="Give them again"):
         interpolation_error(calibrate_moments(moments_of(LARGE, weights=np.ones(2700)), MODEL), LARGE)

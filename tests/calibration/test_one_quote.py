@@ -25,9 +25,9 @@ def calls(count: int, strike: float) -> so.Quotes:
 
 
 def test_one_quote_of_no_weight_is_spoken_of_as_one():
-    with pytest.raises(UnidentifiedError, match=r"^The quote has no weight above zero: nothing"):
+    with raises(UnidentifiedError, count=1):
         so.calibrate(QUOTES[:1], so.Heston(), weights=[0.0])
-    with pytest.raises(UnidentifiedError, match=r"^None of the 1,200 quotes has a weight above zero: nothing"):
+    with raises(UnidentifiedError, count=1200):
         so.calibrate(calls(1200, 100.0), so.Heston(), weights=np.zeros(1200))
 
 
@@ -42,7 +42,7 @@ def test_one_quote_that_is_there_already_and_one_entry_are_spoken_of_as_one(tmp_
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(QUOTES)
         book.calibrate()
-        with pytest.raises(RefusedError, match=r"^The quote is not new, so there is nothing to learn\.$"):
+        with raises(RefusedError, count=1):
             book.learn(QUOTES[:1])
         with raises(RefusedError, planned=1, found=3):
             book.apply(replace(book.plan_forget(ids=QUOTES.ids[:1]), position=1))

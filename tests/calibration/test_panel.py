@@ -251,7 +251,7 @@ def test_a_model_of_ones_own_says_what_is_latent():
     assert panel.latent_name == "level"
     for name, level in levels.items():
         assert abs(panel.latent[name] - level) < 4.0 * panel.latent_standard_errors[name]
-    with pytest.raises(UsageError, match="latent"):
+    with raises(UsageError, model="smile"):
         so.calibrate(quotes, Smile(), panel="desk")
 
 
@@ -374,7 +374,7 @@ def test_a_function_of_ones_own_says_what_is_latent():
     assert abs(panel.parameters["floor"] - 0.1) < 4.0 * panel.standard_errors["floor"]
     for name, height in heights.items():
         assert abs(panel.latent[name] - height) < 4.0 * panel.latent_standard_errors[name]
-    with pytest.raises(ParameterError, match="height"):
+    with raises(ParameterError, latent="height", name="decay"):
         so.custom_model("decay", parameters={"rate": 0.1}, price=lambda rate, t: rate * t, latent="height")
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import RefusedError, UsageError
+from tests.raising import raises
 
 QUOTES = so.paper.quotes("small")
 CALIBRATION = so.calibrate(QUOTES, so.Heston())
@@ -18,14 +19,14 @@ def test_only_a_calibration_can_forget(what):
 
 
 def test_only_quotes_can_be_learnt():
-    with pytest.raises(UsageError, match="got a int"):
+    with raises(UsageError, kind="int"):
         so.learn(CALIBRATION, 3)
 
 
 def test_only_a_forgetting_can_be_restored_and_only_into_a_calibration():
-    with pytest.raises(UsageError, match=r"what so.forget gave; got a Calibration"):
+    with raises(UsageError, kind="Calibration"):
         so.restore(CALIBRATION)
-    with pytest.raises(UsageError, match="into a calibration; got a Quotes"):
+    with raises(UsageError, kind="Quotes"):
         so.restore(so.forget(CALIBRATION, ids=QUOTES.ids[:3]), QUOTES)
 
 

@@ -56,9 +56,9 @@ def test_an_expiry_without_a_smile_has_no_price(name):
 
 @pytest.mark.parametrize("model", [so.SABR(), so.SVI(), so.SSVI(), so.BlackScholes("quoted")])
 def test_one_set_of_parameters_is_not_taken_for_several_expiries(model):
-    with pytest.raises(UsageError, match="4 expiries"):
+    with raises(UsageError, count=4):
         model.price(model.parameters.starts[0], CONTRACTS)
-    with pytest.raises(UsageError, match="4 expiries"):  # nor silently where moments stand for the quotes
+    with raises(UsageError, count=4):  # nor silently where moments stand for the quotes
         so.calibrate(so.states.moments_of(CASES["svi"].quotes()), model)
 
 
@@ -85,7 +85,7 @@ def test_expiries_that_cannot_be_are_refused():
             settled(given, "SABR")
     with pytest.raises(UsageError, match="too close"):
         so.SVI(expiries=(0.5, 0.5 + 1e-9))
-    with pytest.raises(UsageError, match="unknown"):
+    with raises(UsageError, given="monthly"):
         so.SABR(expiries="monthly")  # type: ignore[arg-type]
     assert so.SABR(expiries=[2.0, 1.0, 1.0]).expiries == (1.0, 2.0)  # type: ignore[arg-type]
 
@@ -93,9 +93,9 @@ def test_expiries_that_cannot_be_are_refused():
 def test_options_that_cannot_be_are_refused():
     with pytest.raises(UsageError, match=r"beta=1\.5"):
         so.SABR(beta=1.5)
-    with pytest.raises(UsageError, match="lognormal"):
+    with raises(UsageError, volatility="black"):
         so.SABR(volatility="black")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="natural"):
+    with raises(UsageError, form="jw"):
         so.SVI("jw")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="border"):
         so.DoubleHeston(border=100.0)

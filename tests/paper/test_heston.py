@@ -59,11 +59,16 @@ def test_the_name_changes_with_the_scheme(other: dict[str, float]):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "word"),
-    [({"N_u": 181}, "even"), ({"N_u": 0}, "even"), ({"U_max": -1.0}, "U_max"), ({"step": 0.0}, "step")],
+    ("wrong", "facts"),
+    [
+        ({"N_u": 181}, {"N_u": 181}),
+        ({"N_u": 0}, {"N_u": 0}),
+        ({"U_max": -1.0}, {"name": "U_max", "value": -1.0}),
+        ({"step": 0.0}, {"name": "step", "value": 0.0}),
+    ],
 )
-def test_a_scheme_that_cannot_work_is_refused(wrong: dict[str, float], word: str):
-    with pytest.raises(UsageError, match=word):
+def test_a_scheme_that_cannot_work_is_refused(wrong: dict[str, float], facts: dict[str, object]):
+    with raises(UsageError, **facts):
         PaperHeston(**wrong)  # type: ignore[arg-type]
 
 

@@ -14,6 +14,7 @@ from strikeout.errors import UsageError
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.reading import inspect_quotes
 from tests.quotes.chains import chain
+from tests.raising import raises
 
 NEW_YORK = Clock(zone="America/New_York")
 YEAR = 365 * 86_400.0
@@ -128,7 +129,7 @@ def test_dates_alone_are_whole_days_unless_the_clock_says_when_quotes_are_taken(
 def test_a_clock_that_cannot_be_is_refused_in_a_sentence(wrong: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said.replace("'", ".")):
         Clock(**wrong)
-    with pytest.raises(UsageError, match="'tz' is not a field of it"):
+    with raises(UsageError, field="tz"):
         Clock.of({"tz": "UTC"})
 
 

@@ -10,7 +10,7 @@ import pytest
 from strikeout.errors import ColumnError, UsageError
 from strikeout.quotes.chunked_reader import Plan
 from strikeout.quotes.columns import ALIASES
-from strikeout.quotes.profile import match, nearest, profile_of, read_profile, shipped_profiles
+from strikeout.quotes.profile import match, nearest, profile_of, shipped_profiles
 from strikeout.quotes.reading import Reading, inspect_quotes
 from strikeout.quotes.tables import open_sheet
 from tests.raising import raises
@@ -155,7 +155,7 @@ def test_the_documented_header_of_a_profile_is_known_as_that_profile_and_no_othe
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_a_shipped_profile_passes_the_checks_of_a_users_own(path: Path) -> None:
-    profile = read_profile(path.read_text(encoding="utf-8"), path.name)
+    profile = profile_of(path)
     assert profile == shipped_profiles()[profile.name]
 
 
@@ -242,10 +242,12 @@ def test_a_header_of_two_profiles_is_not_guessed() -> None:
         match(both)
 
 
-def test_of_two_profiles_that_fit_the_one_that_asks_for_more_is_meant() -> None:
-    less = read_profile('name = "less"\n[columns]\nstrike = "K"\nright = "R"', "less.toml")
-    more = read_profile('name = "more"\n[columns]\nstrike = "K"\nright = "R"\nprice = "P"', "more.toml")
-    both = {"less": less, "more": more}
+def test_of_two_profiles_that_fit_the_one_that_asks_for_more_is_meant(tmp_path: Path) -> None:
+    columns = {"less": 'strike = "K"\nright = "R"', "more": 'strike = "K"\nright = "R"\nprice = "P"'}
+    for name, lines in columns.items():
+        (tmp_path / f"{name}.toml").write_text(f'name = "{name}"\n[columns]\n{lines}')
+    both = {name: profile_of(tmp_path / f"{name}.toml") for name in columns}
+    less, more = both["less"], both["more"]
     assert match(["K", "R", "P"], both) is more
     assert match(["K", "R"], both) is less
     assert match(["K"], both) is None

@@ -142,7 +142,7 @@ def test_constants_stand_in_for_absent_columns_and_only_for_those() -> None:
     assert reading.quotes.labels["underlying"].tolist() == ["SPX", "SPX"]
     with raises(ColumnError, role="discount"):
         inspect_quotes(frame(), constants={"discount": 1.0})
-    with pytest.raises(UsageError, match="not a canonical column"):
+    with raises(UsageError, mentions={"constants"}):
         inspect_quotes(frame(), constants={"vol": 1.0})
 
 
@@ -220,7 +220,7 @@ def test_a_path_that_is_no_file_and_a_source_that_is_no_frame_are_refused(tmp_pa
         read_quotes(tmp_path / "absent.csv")
     with raises(UnreadableFileError):
         read_quotes(tmp_path)
-    with pytest.raises(UsageError, match="got int"):
+    with raises(UsageError, kind="int"):
         read_quotes(17)
 
 
@@ -248,7 +248,7 @@ def test_a_file_is_refused_above_the_share_of_bad_rows_and_not_at_it(tmp_path: P
         assert len(read_quotes(dirty(tmp_path, 8, 2), max_reject=0.2)) == 8
     with pytest.warns(QuotesWarning):
         assert len(read_quotes(dirty(tmp_path, 71, 29), max_reject=0.29)) == 71
-    with pytest.raises(UsageError, match="share of the rows"):
+    with raises(UsageError, max_reject=20):
         read_quotes(dirty(tmp_path, 8, 2), max_reject=20)
 
 
@@ -282,7 +282,7 @@ def test_no_quarantine_is_written_for_a_clean_file(tmp_path: Path) -> None:
 
 
 def test_a_quarantine_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
-    with pytest.raises(StrikeoutError, match="cannot be written"):
+    with raises(StrikeoutError, errno=2):
         read_quotes(dirty(tmp_path, 9, 1), quarantine=tmp_path / "absent" / "quarantine.csv")
 
 

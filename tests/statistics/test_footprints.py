@@ -140,7 +140,7 @@ def test_footprints_cannot_be_written_to():
 
 def test_rows_that_do_not_match_are_refused():
     schema = Schema("line", ("slope",), reference=(0.0,), exponents=(41, 41), residual="price", weights="none")
-    with pytest.raises(UsageError, match="2 columns"):
+    with raises(UsageError, count=1):
         Footprints(schema, np.array(["a"]), np.zeros((1, 3), np.int64))
     with raises(UsageError, id="a", repeats=1):
         Footprints(schema, np.array(["a", "a"]), np.zeros((2, 2), np.int64))

@@ -7,6 +7,7 @@ import pytest
 
 from strikeout.errors import UsageError
 from strikeout.statistics.linearization import Linearization
+from tests.raising import raises
 
 
 def of(jacobian: np.ndarray, residual: np.ndarray) -> Linearization:
@@ -56,5 +57,5 @@ def test_the_total_of_nothing_is_refused():
 
 
 def test_numbers_that_are_no_triangle_are_refused():
-    with pytest.raises(UsageError, match="4 numbers"):
+    with raises(UsageError, count=4):
         Linearization((1.0, 2.0, 3.0, 4.0), 1)

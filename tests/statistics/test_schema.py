@@ -72,7 +72,7 @@ def test_a_reference_that_is_no_point_of_the_model_is_refused():
 
 
 def test_lengths_that_do_not_match_and_absurd_grids_are_refused():
-    with pytest.raises(UsageError, match="one exponent more"):
+    with raises(UsageError, count=1):
         Schema("m", ("a",), reference=(0.0,), exponents=(41,), residual="price", weights="none")
     with pytest.raises(UsageError, match="coarser grid"):
         schema_of(HESTON, START, grid=399)

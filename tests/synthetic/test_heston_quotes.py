@@ -16,6 +16,7 @@ from strikeout.quotes.reading import read_quotes
 from strikeout.quotes.writing import write_quotes
 from strikeout.synthetic.heston_quotes import TRUTH, random_quotes
 from tests.counting import calls
+from tests.raising import raises
 
 
 @pytest.mark.parametrize(
@@ -153,9 +154,9 @@ def test_a_random_book_that_cannot_be_is_refused(wrong: dict[str, object]) -> No
 
 
 def test_an_unknown_set_or_quadrature_is_refused() -> None:
-    with pytest.raises(UsageError, match="'medium'"):
+    with raises(UsageError, size="medium"):
         paper_quotes("medium")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="'simpson'"):
+    with raises(UsageError, quadrature="simpson"):
         paper_quotes("small", quadrature="simpson")  # type: ignore[arg-type]
 
 

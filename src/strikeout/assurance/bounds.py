@@ -8,7 +8,7 @@ dH, dG    H' - H and G' - G: minus what the forgotten quotes left behind
 
 A bound whose condition fails is computed all the same, and marked. In the plain parameters these norms mix
 units (a variance beside a speed of reversion); ``scaled=True`` takes them in the parameters times sqrt(H_aa).
-The quantity that works is the leverage spectrum, ``spectrum.leverages``.
+The quantity that works is the leverage spectrum, ``leverages``.
 
 The paper's bound on one relinearization, with its unstated constants worked out and measured.
 
@@ -106,7 +106,7 @@ def neumann(
             proposition).
     """
     if norms not in ("joint", "separate"):
-        raise UsageError(f'norms={norms!r} is unknown. Use "joint" or "separate".')
+        raise UsageError(f'norms={norms!r} is unknown. Use "joint" or "separate".', norms=norms)
     case = _Case(before, after, scaled=scaled)
     shift = case.relative_change if norms == "joint" else case.inverse_before * case.change
     name, holds = ("||H^-1 dH|| < 1" if norms == "joint" else "||H^-1|| ||dH|| < 1"), shift < 1.0
@@ -139,7 +139,9 @@ def huber(
     case = _Case(before, after, scaled=scaled)
     rows = np.asarray(forgotten, float)
     if rows.ndim != 2 or rows.shape[1] != len(case.scale):
-        raise UsageError(f"huber: rows of {len(case.scale)} sensitivities are needed; got shape {rows.shape}.")
+        raise UsageError(
+            f"huber: rows of {len(case.scale)} sensitivities are needed; got shape {rows.shape}.", count=len(case.scale)
+        )
     scaled_rows = rows * case.scale
     largest = float(np.sqrt(inner(scaled_rows, scaled_rows)).max(initial=0.0))
     pull = len(rows) * (largest * threshold + largest * largest * case.step)

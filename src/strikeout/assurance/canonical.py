@@ -52,11 +52,14 @@ def from_canonical(data: bytes) -> Any:
         value = parse(data)
         same = canonical(value) == data
     except (ValueError, UsageError) as error:
-        raise RefusedError(f"Canonical bytes: {len(data):,} bytes cannot be read ({error}).") from error
+        raise RefusedError(
+            f"Canonical bytes: {len(data):,} bytes cannot be read ({error}).", count=len(data)
+        ) from error
     if not same:
         raise RefusedError(
             f"Canonical bytes: {len(data):,} bytes are JSON, but not written in the one way (keys sorted and once, "
-            "no spaces, ASCII). Ask for the original."
+            "no spaces, ASCII). Ask for the original.",
+            count=len(data),
         )
     return value
 
@@ -86,18 +89,24 @@ def _refuse_what_has_two_spellings(value: Any, place: str, depth: int) -> None:
         return
     if isinstance(value, int):
         if abs(value) >= _TOO_LONG:
-            raise UsageError(f"Canonical bytes: {place} has {MOST_DIGITS} digits or more. Write it as text.")
+            raise UsageError(
+                f"Canonical bytes: {place} has {MOST_DIGITS} digits or more. Write it as text.", place=place
+            )
         return
     if isinstance(value, str):
         if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise UsageError(f"Canonical bytes: {place} is {value!r}, which is not Unicode text.")
+            raise UsageError(
+                f"Canonical bytes: {place} is {value!r}, which is not Unicode text.", place=place, value=value
+            )
         return
     if isinstance(value, dict | list | tuple) and not depth:
         raise UsageError(f"Canonical bytes: more than {DEEPEST} lists and tables inside each other.")
     if isinstance(value, dict):
         for key, inner in value.items():
             if not isinstance(key, str):
-                raise UsageError(f"Canonical bytes: {place} has the key {key!r}; keys must be text.")
+                raise UsageError(
+                    f"Canonical bytes: {place} has the key {key!r}; keys must be text.", place=place, key=key
+                )
             if not key.isascii():
                 _refuse_what_has_two_spellings(key, f"a key of {place}", depth)
             if not _is_plain(inner):
@@ -110,5 +119,7 @@ def _refuse_what_has_two_spellings(value: Any, place: str, depth: int) -> None:
         return
     raise UsageError(
         f"Canonical bytes: {place} is {value!r} ({type(value).__name__}), which has more than one spelling or none. "
-        "Write it as text (a floating-point number with float.hex)."
+        "Write it as text (a floating-point number with float.hex).",
+        place=place,
+        value=value,
     )

@@ -187,10 +187,10 @@ class Certificate:
         names = {field.name for field in fields(Certificate)}
         if set(content) != {*names, "format", "seal"}:
             odd = ", ".join(sorted(set(content) ^ {*names, "format", "seal"}))
-            raise UsageError(f"Certificate: fields are missing or unknown: {odd[:200]}.")
+            raise UsageError(f"Certificate: fields are missing or unknown: {odd[:200]}.", fields=odd[:200])
         wrong = wrong_part(content, claims=Claim.__members__, obstacles=Obstacle.__members__)
         if wrong is not None:
-            raise UsageError(f"Certificate: {wrong} is not what a certificate holds there.")
+            raise UsageError(f"Certificate: {wrong} is not what a certificate holds there.", field=wrong)
         parts: Mapping[str, Any] = {**content, "latent": tuple(content["latent"])}
         certificate = Certificate(**{name: parts[name] for name in names})
         if certificate.to_bytes() != data:

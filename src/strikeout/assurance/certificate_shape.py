@@ -231,11 +231,11 @@ def _is_time(text: str) -> bool:
 
 
 def _is_pair(limits: object) -> bool:
-    return isinstance(limits, list) and len(limits) == 2 and all(isinstance(x, str) and _is_limit(x) for x in limits)
-
-
-def _is_limit(text: str) -> bool:
-    return is_number(text) or text in ("inf", "-inf")
+    return (
+        isinstance(limits, list)
+        and len(limits) == 2
+        and all(isinstance(x, str) and (is_number(x) or x in ("inf", "-inf")) for x in limits)
+    )
 
 
 def _is_numbers(values: object) -> bool:

@@ -27,7 +27,7 @@ from strikeout.quotes.forwards import is_derived, refitted
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.losses import loss_with
 from strikeout.statistics.moments import Basis, Moments, moments_of
-from strikeout.statistics.objective import Objective, Residual, Weighting, objective_of, weights_of
+from strikeout.statistics.objective import Residual, Weighting, objective_of, weights_of
 from strikeout.statistics.schur import shared_schema
 from strikeout.statistics.system import WHOLE, Group
 from strikeout.text import agreeing, many
@@ -130,7 +130,9 @@ class ClaimChecker:
 
     def count(self) -> Found:
         retained = self.certificate.counts["retained"]
-        here = len(self._objective) if self.select == "all" else len(self.book)
+        here = len(self.book)
+        if self.select == "all":
+            here = len(objective_of(self.retained, residual=self.residual, weights=self.weights)[0])
         if here != retained:
             return False, f"The certificate is of {retained:,} retained quotes; here are {here:,}."
         return True, f"{many(here, 'quote')} {agreeing(here, 'is', 'are')} retained."
@@ -277,10 +279,6 @@ class ClaimChecker:
         if not found.is_above(best):
             return None
         return f"From the model's own starts these quotes reach a cost of {best:.4g}; here it is {found.cost:.4g}."
-
-    @cached_property
-    def _objective(self) -> Objective:
-        return objective_of(self.retained, residual=self.residual, weights=self.weights)[0]
 
     @cached_property
     def _question(self) -> Question:

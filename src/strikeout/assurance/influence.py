@@ -176,7 +176,7 @@ def influence(calibration: Calibration, by: By = None, *, confirm: int = 0) -> I
         RefusedError: the calibration has no quotes, or its quotes do not determine its parameters.
     """
     if confirm < 0:
-        raise UsageError(f"confirm={confirm}: give how many of the first rows to confirm, from 0 on.")
+        raise UsageError(f"confirm={confirm}: give how many of the first rows to confirm, from 0 on.", confirm=confirm)
     groups, columns = _measured(calibration, by, _columns)
     # The largest distance first; groups without which nothing is determined before all others. Ties keep the order of
     # the groups.

@@ -96,7 +96,8 @@ def issue(
     posed: Before = before if after is None else after
     parameters, latent = answer.parameters, answer.latent
     described = _state_of(after) if system is None else _state_at_reference(system)
-    held = held_of(posed, parameters)
+    # An answer may have left a bound that the calibration ended on.
+    held = {name: value for name, value in posed.on_bound.items() if parameters.get(name) == value}
     same = after is not None and dict(after.parameters) == dict(parameters) and dict(after.latent) == dict(latent)
     if same and after is not None:
         optimum, seen = _optimum_of(after), _never_seen(after)
@@ -138,11 +139,6 @@ def issue(
         obstacles={claim.name: facts.name for claim, facts in made.items() if isinstance(facts, Obstacle)},
         latent=tuple(float(value).hex() for value in latent.values()) if is_of_parameters else (),
     )
-
-
-def held_of(posed: Before, parameters: Mapping[str, float]) -> dict[str, float]:
-    """Return the parameters of an answer that are on a bound a calibration ended on; an answer may have left it."""
-    return {name: value for name, value in posed.on_bound.items() if parameters.get(name) == value}
 
 
 def counts_of(before: Before, retained: int, struck: int | None) -> dict[str, int]:

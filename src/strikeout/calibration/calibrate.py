@@ -368,7 +368,8 @@ def _check_arguments(quotes: object, model: object) -> None:
     if not isinstance(quotes, Moments) and not (hasattr(quotes, "contracts") and hasattr(quotes, "observed")):
         raise UsageError(
             f"calibrate takes quotes, or the moments of quotes; got {type(quotes).__name__}. "
-            "read_quotes makes quotes of a file or a frame."
+            "read_quotes makes quotes of a file or a frame.",
+            kind=type(quotes).__name__,
         )
     if isinstance(model, type):
         raise UsageError(f"calibrate takes a model, and {model.__name__} is a class: write {model.__name__}().")

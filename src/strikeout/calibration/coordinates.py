@@ -275,6 +275,7 @@ def _known(name: str, names: tuple[str, ...], where: str) -> str:
             Argument(where),
             f" names {name!r}, no parameter of the model.{did_you_mean(name, (*names, *ALIASES))} They are "
             f"{', '.join(names)}.",
+            name=name,
         )
     return name
 

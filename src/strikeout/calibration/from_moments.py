@@ -295,7 +295,8 @@ def interpolation_error(calibration: Calibration, quotes: Quotes, *, weights: We
     if len(objective) != calibration.count:
         raise UsageError(
             f"interpolation_error: the calibration has {calibration.count} quotes and {len(objective)} were given. "
-            "Give those that the moments were taken from."
+            "Give those that the moments were taken from.",
+            count=len(objective),
         )
     names = calibration.model.parameters.names
     theta = [calibration.parameters[name] for name in names]

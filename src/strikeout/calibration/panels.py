@@ -88,6 +88,7 @@ def latent_of(model: Model) -> str:
             f"{model.name} does not name a parameter that changes from group to group, so it has no panel. ",
             Advice.NAME_LATENT,
             ".",
+            model=model.name,
         )
     if latent not in model.parameters.names or len(model.parameters) < 2:
         raise UsageError(

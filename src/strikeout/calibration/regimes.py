@@ -107,7 +107,9 @@ def _checked(panel: Calibration, count: int, switching: Sequence[str]) -> tuple[
     if count > 1 and len(panel.latent) < needed:
         raise RefusedError(
             f"regimes: {many(len(panel.latent), 'group')} cannot show {count} regimes of "
-            f"{many(len(names), 'parameter')}; at least {needed} are needed."
+            f"{many(len(names), 'parameter')}; at least {needed} are needed.",
+            count=count,
+            needed=needed,
         )
     return tuple(name for name in panel.parameters if name in names)
 

@@ -126,9 +126,10 @@ class Basis:
             found = dict(zip(self.labels, self.clusters, strict=True))
             label, count = next(iter(found.items()), ("", 0))
             return _INDEPENDENT[self.reason].format(label=label, clusters=many(count, "cluster"))
+        corrected = [f", small-sample correction {c:.3g}" if isfinite(c) else "" for c in self.corrections]
         by = " and ".join(
-            f"{label} ({many(count, 'cluster')}{_corrected(c)})"
-            for label, count, c in zip(self.labels, self.clusters, self.corrections, strict=True)
+            f"{label} ({many(count, 'cluster')}{correction})"
+            for label, count, correction in zip(self.labels, self.clusters, corrected, strict=True)
         )
         how = "clustered by" if self.unit is Unit.CLUSTER else "delete-one-cluster jackknife by"
         rough = f"; fewer than {FEW} clusters, so these errors are rough" if self.is_few else ""
@@ -422,7 +423,3 @@ def _parsed(text: Any) -> Errors:
         Argument("errors", text),
         ' is unknown. Use "auto", "independent", "cluster:LABEL" or "jackknife:LABEL".',
     )
-
-
-def _corrected(c: float) -> str:
-    return f", small-sample correction {c:.3g}" if isfinite(c) else ""

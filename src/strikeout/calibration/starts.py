@@ -125,7 +125,9 @@ def starting_points(model: Model, coordinates: Coordinates, starts: int | Start 
     fixed = {space.names[i]: value for i, value in coordinates.fixed.items()}
     for start in given:
         if not isinstance(start, Mapping):
-            raise ParameterError(f"A start is a mapping by name ({', '.join(space.names)}); got {start!r}.")
+            raise ParameterError(
+                f"A start is a mapping by name ({', '.join(space.names)}); got {start!r}.", start=start
+            )
     return [coordinates.point(space.vector({**start, **fixed}).tolist()) for start in given]
 
 

@@ -95,5 +95,6 @@ def as_dates(names: Sequence[object], label: str) -> Dates:
         return np.array([date.fromisoformat(str(name)) for name in names], "datetime64[D]")
     except ValueError as error:
         raise UsageError(
-            f"Only dates such as 2024-01-02 have a distance, and {label} has {str(names[0])!r}. Give a label of dates."
+            f"Only dates such as 2024-01-02 have a distance, and {label} has {str(names[0])!r}. Give a label of dates.",
+            label=label,
         ) from error

@@ -9,9 +9,10 @@
     recalibrate   plain, panel            plain, panel             plain, panel       no: NO_QUOTES
     paper         plain; panel: PAPER     no: ROBUST_LOSS          no: FELLER         no: NO_QUOTES
 
-``unsupported`` is this table, for calibrations in memory and for books, which also choose moments by it
-(``book.spec``). A panel whose path has a prior is recalibrated (PRIOR). Reasons that depend on the quotes to strike out
-are checked with the request. In a book a downdate also needs stored footprints without noise (NO_FOOTPRINTS, NOISE).
+``unsupported`` is this table for calibrations from quotes, in memory and in books, which also choose moments by it
+(``book.spec``); a calibration from moments has ``resolve`` alone. A panel whose path has a prior is recalibrated
+(PRIOR). Reasons that depend on the quotes to strike out are checked with the request. In a book a downdate also needs
+stored footprints without noise (NO_FOOTPRINTS, NOISE).
 """
 
 from __future__ import annotations
@@ -101,14 +102,12 @@ class KeptEvidence:
         return self.without(ids)
 
 
-def unsupported(operator: str, settings: Settings, *, is_panel: bool, has_quotes: bool = True) -> Unsupported | None:
+def unsupported(operator: str, settings: Settings, *, is_panel: bool) -> Unsupported | None:
     """Return why a calibration with these settings does not support an operator, whatever the quotes; None if it does.
 
     >>> unsupported("downdate", Settings(loss="huber"), is_panel=False)
     <Unsupported.ROBUST_LOSS: 'a robust loss changes its weights, which a step does not'>
     """
-    if not has_quotes:
-        return None if operator == "resolve" else Unsupported.NO_QUOTES
     if operator == "resolve":
         if is_panel:
             return Unsupported.PANEL

@@ -234,7 +234,7 @@ def refine(calibration: Calibration, ids: ArrayLike, *, passes: int = 2) -> Refi
     Never over the touched shards alone: that mixes linearization points and made errors of 1.3 standard errors 51.
     """
     if passes < 0:
-        raise UsageError(f"refine: passes={passes}. Give 0, for the downdate alone, or more.")
+        raise UsageError(f"refine: passes={passes}. Give 0, for the downdate alone, or more.", passes=passes)
     if calibration.loss != "squared":
         raise UsageError(f"refine takes squared loss; this calibration has {calibration.loss}. Use recalibrate.")
     step = downdate(calibration.footprints, ids, free=free_parameters(calibration))

@@ -100,7 +100,8 @@ def request_of(
     if not isinstance(calibration, Calibration):
         raise UsageError(
             f"What quotes are struck out of is a calibration; got a {type(calibration).__name__}. "
-            "Give what so.calibrate returned, or the .calibration of an earlier forget."
+            "Give what so.calibrate returned, or the .calibration of an earlier forget.",
+            kind=type(calibration).__name__,
         )
     if (ids is not None) + (where is not None) + (quotes is not None) != 1:
         raise UsageError('Give exactly one of ids=[...], where="..." and quotes=...: what to forget.')

@@ -35,11 +35,17 @@ def restore(forgetting: Forgetting, calibration: Calibration | None = None) -> C
         RefusedError: a quote lacks what the calibration needs.
     """
     if not isinstance(forgetting, Forgetting):
-        raise UsageError(f"What is restored is what so.forget gave; got a {type(forgetting).__name__}.")
+        raise UsageError(
+            f"What is restored is what so.forget gave; got a {type(forgetting).__name__}.",
+            kind=type(forgetting).__name__,
+        )
     if calibration is None:
         return forgetting.before
     if not isinstance(calibration, Calibration):
-        raise UsageError(f"Quotes are restored into a calibration; got a {type(calibration).__name__}.")
+        raise UsageError(
+            f"Quotes are restored into a calibration; got a {type(calibration).__name__}.",
+            kind=type(calibration).__name__,
+        )
     back, weights = forgetting.forgotten, forgetting.before.settings.weights
     own = calibration.settings.weights
     if isinstance(own, Mapping) and isinstance(weights, Mapping):
@@ -79,7 +85,10 @@ def learn(
         return _online(calibration, quotes, tolerance=tolerance, forget=None, where=None)
     calibration = _exact(calibration)
     if not isinstance(quotes, Quotes | Moments):
-        raise UsageError(f"What is learnt is quotes; got a {type(quotes).__name__}. Read it with so.read_quotes first.")
+        raise UsageError(
+            f"What is learnt is quotes; got a {type(quotes).__name__}. Read it with so.read_quotes first.",
+            kind=type(quotes).__name__,
+        )
     if not len(quotes):
         return calibration
     if calibration.moments is not None:

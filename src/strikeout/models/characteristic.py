@@ -109,7 +109,9 @@ class CharacteristicModel:
         if np.shape(value) != PROBE.shape or len(gradient) != len(names):
             raise UsageError(
                 f"{self.name}: log_cf must give one array like z and {len(names)} derivatives ({', '.join(names)}); "
-                f"for z of shape {PROBE.shape} it gave shape {np.shape(value)} and {len(gradient)} derivatives."
+                f"for z of shape {PROBE.shape} it gave shape {np.shape(value)} and {len(gradient)} derivatives.",
+                name=self.name,
+                count=len(names),
             )
         for z, meaning in ((0j, "probabilities must add up to one"), (-1j, "E[S_T] must be the forward")):
             there = complex(self._tried(np.array([z]), theta)[0][0])
@@ -141,7 +143,8 @@ class CharacteristicModel:
         except (TypeError, ValueError) as error:
             raise UsageError(
                 f"{self.name}: log_cf must give the logarithm, or a pair, the logarithm and a tuple of its "
-                f"derivatives; at the first start it failed: {error}."
+                f"derivatives; at the first start it failed: {error}.",
+                name=self.name,
             ) from error
 
     def _called(self, z: Complexes, theta: Floats) -> Any:

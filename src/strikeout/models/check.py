@@ -327,7 +327,9 @@ def check_model(model: Model, contracts: Contracts | Features | None = None, *, 
         raise UsageError(f"check_model takes a model, such as Heston(); got {model!r}.")
     if contracts is None:
         if hasattr(model, "features"):
-            raise UsageError(f"{model.name} takes named columns: give rows to check it on, as quotes.contracts.")
+            raise UsageError(
+                f"{model.name} takes named columns: give rows to check it on, as quotes.contracts.", model=model.name
+            )
         contracts = _usual()
     if not len(contracts):
         raise UsageError("check_model: no rows to check the model on. Give at least one.")

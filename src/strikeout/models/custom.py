@@ -148,7 +148,8 @@ class CustomModel:
         if not isinstance(contracts, Features):
             raise UsageError(
                 f"{self.name} takes named columns, but these quotes are option contracts. Make the book with "
-                "Quotes.from_columns(ids, observed, strike=..., expiry=..., ...)."
+                "Quotes.from_columns(ids, observed, strike=..., expiry=..., ...).",
+                name=self.name,
             )
         missing = [name for name in self.features if name not in contracts.columns]
         if missing:
@@ -165,12 +166,15 @@ class CustomModel:
         if is_jax(found):
             raise UsageError(
                 f'{self.name}: the function returned JAX\'s numbers. Pass jacobian="jax": they are then in double '
-                "precision, and the derivatives JAX's own."
+                "precision, and the derivatives JAX's own.",
+                name=self.name,
             )
         values = np.asarray(found)
         if values.shape != (count,) and values.shape != ():
             raise UsageError(
-                f"{self.name}: for {count} rows the function returned shape {values.shape}. Return one number per row."
+                f"{self.name}: for {count} rows the function returned shape {values.shape}. Return one number per row.",
+                name=self.name,
+                count=count,
             )
         if vector.dtype.kind != "c" and values.dtype.kind not in "fiub":
             raise UsageError(
@@ -185,7 +189,8 @@ class CustomModel:
         if not isinstance(found, Mapping) or set(found) != set(names):
             got = sorted(found) if isinstance(found, Mapping) else type(found).__name__
             raise UsageError(
-                f"{self.name}: jacobian must give back a mapping of {', '.join(names)} to derivatives; it gave {got}."
+                f"{self.name}: jacobian must give back a mapping of {', '.join(names)} to derivatives; it gave {got}.",
+                name=self.name,
             )
         try:
             return np.stack([np.broadcast_to(np.asarray(found[name], float), (count,)) for name in names], axis=1)
@@ -241,10 +246,14 @@ def custom_model(
     if not name.strip():
         raise UsageError("custom_model: the name is empty. Name the function; rename it whenever it changes.")
     if grid is not None and not 0 <= grid <= FINEST:
-        raise UsageError(f"custom_model: grid={grid} must lie between 0 and {FINEST}.")
+        raise UsageError(f"custom_model: grid={grid} must lie between 0 and {FINEST}.", grid=grid)
     space = _space(parameters, bounds or {})
     if latent is not None and latent not in space.names:
-        raise ParameterError(f"latent={latent!r} is not a parameter of {name}. They are {', '.join(space.names)}.")
+        raise ParameterError(
+            f"latent={latent!r} is not a parameter of {name}. They are {', '.join(space.names)}.",
+            latent=latent,
+            name=name,
+        )
     features = _features(name, price, space.names)
     _check_ranges(name, ranges, features)
     if jacobian == "jax":
@@ -254,7 +263,7 @@ def custom_model(
             f"{name}/{kind}", space, traced.values, traced.derivatives, features, grid, latent=latent, ranges=ranges
         )
     if isinstance(jacobian, str):
-        raise UsageError(f'custom_model: jacobian={jacobian!r}: give a function, "jax", or nothing.')
+        raise UsageError(f'custom_model: jacobian={jacobian!r}: give a function, "jax", or nothing.', jacobian=jacobian)
     if jacobian is not None:
         _features(name, jacobian, space.names)
     return CustomModel(f"{name}/custom-{VERSION}", space, price, jacobian, features, grid, latent=latent, ranges=ranges)
@@ -278,7 +287,10 @@ def _space(parameters: Starts | ParameterSpace, bounds: Bounds) -> ParameterSpac
     points = np.array([space.vector(start) for start in starts])
     for i, parameter in enumerate(names):
         if not lower[i] < upper[i]:
-            raise ParameterError(f"bounds of {parameter}: ({lower[i]:g}, {upper[i]:g}) are empty. Give (lower, upper).")
+            raise ParameterError(
+                f"bounds of {parameter}: ({lower[i]:g}, {upper[i]:g}) are empty. Give (lower, upper).",
+                parameter=parameter,
+            )
         outside = points[(points[:, i] < lower[i]) | (points[:, i] > upper[i]), i]
         if outside.size:
             raise ParameterError(

@@ -57,7 +57,9 @@ class DoubleHeston:
         low, high = heston.SLOWER.lower[0], heston.SLOWER.upper[0]
         if not (isfinite(self.border) and low < self.border < high):
             raise UsageError(
-                f"border={self.border:g} leaves no values on one side. Give one between {low:g} and {high:g}."
+                f"border={self.border:g} leaves no values on one side. Give one between {low:g} and {high:g}.",
+                border=self.border,
+                low=low,
             )
 
     @property

@@ -48,7 +48,9 @@ def settled(given: Sequence[float] | str, model: str) -> Expiries:
     """Expiries as a model keeps them: "quoted", or years in ascending order."""
     if isinstance(given, str):
         if given != "quoted":
-            raise UsageError(f'{model}: expiries={given!r} is unknown. Use "quoted", or years such as (0.25, 0.5).')
+            raise UsageError(
+                f'{model}: expiries={given!r} is unknown. Use "quoted", or years such as (0.25, 0.5).', given=given
+            )
         return "quoted"
     years = tuple(sorted({float(T) for T in given}))
     bad = [T for T in years if not 0.0 < T < inf]
@@ -58,7 +60,9 @@ def settled(given: Sequence[float] | str, model: str) -> Expiries:
         if label(low) == label(high):
             raise UsageError(
                 f"{model}: the expiries {low!r} and {high!r} are too close to be distinguished, and each must have "
-                "parameters of its own. Round the expiries, or take a model without parameters for each, as Heston."
+                "parameters of its own. Round the expiries, or take a model without parameters for each, as Heston.",
+                low=low,
+                high=high,
             )
     return years
 
@@ -78,7 +82,8 @@ def years_of(expiries: Expiries, contracts: Contracts | None, model: str) -> tup
     if len(years) > 1:
         raise UsageError(
             f"{model}: one set of parameters is of one expiry, and these contracts have {len(years)} expiries. Name "
-            f"them: expiries=({', '.join(f'{T:.6g}' for T in years[:3])}, ...)."
+            f"them: expiries=({', '.join(f'{T:.6g}' for T in years[:3])}, ...).",
+            count=len(years),
         )
     return years
 

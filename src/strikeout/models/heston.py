@@ -86,7 +86,9 @@ class Heston:
     def __post_init__(self) -> None:
         check_kernel(self.kernel)
         if self.expiries not in (None, "shared", "scattered"):
-            raise UsageError(f'expiries={self.expiries!r} is unknown. Use "shared" or "scattered".')
+            raise UsageError(
+                f'expiries={self.expiries!r} is unknown. Use "shared" or "scattered".', expiries=self.expiries
+            )
 
     @property
     def name(self) -> str:
@@ -156,15 +158,11 @@ class Heston:
         key = vector.tobytes()
         return kernel_of.kept_at(key) if key in STARTS and self.kernel == "native" else None
 
-    def accumulate_weighed(
-        self, theta: Theta, nodes: Contracts, quadratic: Floats, linear: Floats, centre: Floats
-    ) -> Floats:
-        """Return the sums a calibration from moments needs, over nodes of forward and discount one: see
-        ``Quadrature``."""
-        return self.weigher(nodes, quadratic, linear, centre)(theta)
-
     def weigher(self, nodes: Contracts, quadratic: Floats, linear: Floats, centre: Floats) -> Callable[[Theta], Floats]:
-        """``accumulate_weighed`` of these nodes, for a search that asks for one theta after the other."""
+        """Return the function of theta that a calibration from moments needs; see ``Quadrature``.
+
+        Its result are sums over nodes of forward and discount one.
+        """
         layout = nodes.slices
         kernel, part = self.kernel, layout.parts
         columns = tuple(map(layout.sorted, (quadratic, linear, centre)))

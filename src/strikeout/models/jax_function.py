@@ -63,7 +63,8 @@ class JaxFunction:
         if found.shape not in (rows, ()) or found.dtype != np.float64:
             raise UsageError(
                 f"{self.name}: for {BLOCK} rows the function returned {found.dtype} of shape {found.shape}. Return one "
-                "number per row, in double precision: make constants with NumPy, and cast nothing."
+                "number per row, in double precision: make constants with NumPy, and cast nothing.",
+                name=self.name,
             )
         return self.jax.numpy.broadcast_to(found, rows)
 
@@ -84,7 +85,8 @@ class JaxFunction:
         except (TypeError, ValueError) as error:
             raise UsageError(
                 f"{self.name}: JAX cannot follow the function: {first_line(error)}. "
-                "Write it with jax.numpy, and choose between values with jnp.where instead of if."
+                "Write it with jax.numpy, and choose between values with jnp.where instead of if.",
+                name=self.name,
             ) from error
 
 
@@ -94,7 +96,8 @@ def jax_function(name: str, function: Function, parameters: tuple[str, ...]) -> 
         return JaxFunction(name, function, parameters, import_module("jax"))
     except ImportError as error:
         raise UsageError(
-            f'{name}: jacobian="jax" needs JAX, which is not installed. Install it: pip install "strikeout[jax]".'
+            f'{name}: jacobian="jax" needs JAX, which is not installed. Install it: pip install "strikeout[jax]".',
+            name=name,
         ) from error
 
 

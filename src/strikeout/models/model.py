@@ -129,7 +129,7 @@ def inside(space: ParameterSpace, theta: Theta, domain: Domain) -> Floats:
 def check_kernel(kernel: str) -> None:
     """Raise UsageError if there is no such kernel here."""
     if kernel not in KERNELS:
-        raise UsageError(f'kernel={kernel!r} is unknown. Use "native" or "numpy".')
+        raise UsageError(f'kernel={kernel!r} is unknown. Use "native" or "numpy".', kernel=kernel)
     if kernel == "native" and native() is None:
         raise UsageError(
             'The compiled kernel is not installed. Use kernel="numpy", or reinstall with a C++17 compiler.'

@@ -60,9 +60,14 @@ class SABR(Smiles):
 
     def __post_init__(self) -> None:
         if self.beta is not None and not 0.0 <= self.beta <= 1.0:
-            raise UsageError(f"SABR: beta={self.beta:g} must lie between 0 (normal) and 1 (lognormal), or be None.")
+            raise UsageError(
+                f"SABR: beta={self.beta:g} must lie between 0 (normal) and 1 (lognormal), or be None.", beta=self.beta
+            )
         if self.volatility not in ("lognormal", "normal"):
-            raise UsageError(f'SABR: volatility={self.volatility!r} is unknown. Use "lognormal" or "normal".')
+            raise UsageError(
+                f'SABR: volatility={self.volatility!r} is unknown. Use "lognormal" or "normal".',
+                volatility=self.volatility,
+            )
         if not (isfinite(self.unit) and self.unit > 0.0):
             raise UsageError(f"SABR: unit={self.unit!r} must be finite and above zero, the size of a forward.")
         object.__setattr__(self, "expiries", settled(self.expiries, "SABR"))

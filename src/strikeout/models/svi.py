@@ -77,7 +77,7 @@ class SVI(Smiles):
 
     def __post_init__(self) -> None:
         if self.form not in ("natural", "raw"):
-            raise UsageError(f'SVI: form={self.form!r} is unknown. Use "raw" or "natural".')
+            raise UsageError(f'SVI: form={self.form!r} is unknown. Use "raw" or "natural".', form=self.form)
         object.__setattr__(self, "expiries", settled(self.expiries, "SVI"))
 
     @property

@@ -231,10 +231,14 @@ class Heston:
 
     def __post_init__(self) -> None:
         if self.N_u < 2 or self.N_u % 2:
-            raise UsageError(f"paper.Heston: N_u is {self.N_u}; Simpson's rule needs an even number, at least 2.")
+            raise UsageError(
+                f"paper.Heston: N_u is {self.N_u}; Simpson's rule needs an even number, at least 2.", N_u=self.N_u
+            )
         for name, value in (("U_max", self.U_max), ("step", self.step)):
             if not (np.isfinite(value) and value > 0):
-                raise UsageError(f"paper.Heston: {name} is {value}; it must be finite and above zero.")
+                raise UsageError(
+                    f"paper.Heston: {name} is {value}; it must be finite and above zero.", name=name, value=value
+                )
 
     @property
     def name(self) -> str:

@@ -79,9 +79,9 @@ def quotes(
     540
     """
     if size not in PAPER_SETS:
-        raise UsageError(f"The paper has a 'small' and a 'large' set; {size!r} was asked for.")
+        raise UsageError(f"The paper has a 'small' and a 'large' set; {size!r} was asked for.", size=size)
     if quadrature not in ("exact", "paper"):
-        raise UsageError(f"quadrature is 'exact' or 'paper'; {quadrature!r} was asked for.")
+        raise UsageError(f"quadrature is 'exact' or 'paper'; {quadrature!r} was asked for.", quadrature=quadrature)
     if path not in ("log-euler", "euler-maruyama"):
         raise UsageError(f"path is 'log-euler' or 'euler-maruyama'; {path!r} was asked for.")
     made = PAPER_SETS[size]

@@ -55,11 +55,11 @@ class Clock:
             ZoneInfo(self.zone)
         except (ZoneInfoNotFoundError, ValueError, TypeError, OSError) as error:
             raise UsageError(
-                f"clock: the zone {self.zone!r} is unknown. Write one such as America/New_York."
+                f"clock: the zone {self.zone!r} is unknown. Write one such as America/New_York.", zone=self.zone
             ) from error
         for name in ("pm", "am", "quote", "open", "close"):
             if getattr(self, name) is not None and _time(getattr(self, name)) is None:
-                raise UsageError(f"clock: {name} is {getattr(self, name)!r}; write a time such as 16:00.")
+                raise UsageError(f"clock: {name} is {getattr(self, name)!r}; write a time such as 16:00.", name=name)
         try:
             object.__setattr__(self, "holidays", tuple(str(date.fromisoformat(str(day))) for day in self.holidays))
         except (ValueError, TypeError) as error:
@@ -67,9 +67,13 @@ class Clock:
         for name in ("closed", "overnight"):
             weight = getattr(self, name)
             if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0.0 <= weight <= 1.0:
-                raise UsageError(f"clock: {name} is {weight!r}; it is a weight from 0 to 1.")
+                raise UsageError(f"clock: {name} is {weight!r}; it is a weight from 0 to 1.", name=name, weight=weight)
         if self.closed == self.overnight == 0.0 and self.open >= self.close:
-            raise UsageError(f"clock: open is {self.open} and close {self.close}; then no hour counts.")
+            raise UsageError(
+                f"clock: open is {self.open} and close {self.close}; then no hour counts.",
+                open=self.open,
+                close=self.close,
+            )
 
     @staticmethod
     def of(table: Mapping[str, Any]) -> Clock | None:
@@ -83,7 +87,7 @@ class Clock:
         odd = sorted(set(table) - {field.name for field in fields(Clock)})
         if odd:
             known = ", ".join(field.name for field in fields(Clock))
-            raise UsageError(f"clock: {odd[0]!r} is not a field of it. The fields are {known}.")
+            raise UsageError(f"clock: {odd[0]!r} is not a field of it. The fields are {known}.", field=odd[0])
         days = table.get("holidays", ())
         if not isinstance(days, list | tuple):
             raise UsageError(f"clock: holidays is {days!r}; give a list of dates such as 2024-12-25.")

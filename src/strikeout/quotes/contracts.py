@@ -126,7 +126,8 @@ class Contracts:
         lengths = {name: len(column) for name, column in given.items() if len(column) != 1}
         if len(set(lengths.values())) > 1 or any(column.ndim != 1 for column in given.values()):
             raise UsageError(
-                f"Contracts: columns of different lengths: {lengths}. Give one value per contract, or one for all."
+                f"Contracts: columns of different lengths: {lengths}. Give one value per contract, or one for all.",
+                lengths=lengths,
             )
         count = next(iter(lengths.values()), 1)
         for name, column in given.items():
@@ -274,7 +275,8 @@ class Features:
         lengths = {name: len(array) for name, array in arrays.items() if len(array) != 1}
         if len(set(lengths.values())) > 1:
             raise UsageError(
-                f"Features: columns of different lengths: {lengths}. Give one value per quote, or one for all."
+                f"Features: columns of different lengths: {lengths}. Give one value per quote, or one for all.",
+                lengths=lengths,
             )
         count = next(iter(lengths.values()), 1)
         whole = {name: np.array(np.broadcast_to(array, (count,))) for name, array in arrays.items()}
@@ -337,7 +339,9 @@ class Features:
 
 def _numbers(name: str, column: ArrayLike) -> Floats:
     if not name.isidentifier():
-        raise UsageError(f"Features: {name!r} is not a name a function can take. Use letters, digits and underscores.")
+        raise UsageError(
+            f"Features: {name!r} is not a name a function can take. Use letters, digits and underscores.", name=name
+        )
     try:
         array = (
             np.atleast_1d(np.asarray(column, float)) + 0.0

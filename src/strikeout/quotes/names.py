@@ -124,7 +124,9 @@ def as_names(names: ArrayLike | Set[str]) -> Names:
         )
     empty = np.flatnonzero(array == "")
     if empty.size:
-        raise UsageError(f"The id at row {empty[0]} is empty ({empty.size} such). Every quote needs a name.")
+        raise UsageError(
+            f"The id at row {empty[0]} is empty ({empty.size} such). Every quote needs a name.", row=int(empty[0])
+        )
     return array
 
 

@@ -22,7 +22,7 @@ import polars as pl
 
 from strikeout.errors import ColumnError, UsageError
 from strikeout.quotes.clock import Clock
-from strikeout.quotes.toml_files import read_toml, shown, toml_of
+from strikeout.quotes.toml_files import read_toml, shown
 
 CLOCKS = {"epoch-s": 10**9, "epoch-ms": 10**6, "epoch-us": 10**3, "epoch-ns": 1}  # nanoseconds a unit
 DAYS = ("quote_date", "expiry")
@@ -251,11 +251,6 @@ def profile_of(wanted: str | PathLike[str]) -> Profile:
     return _profile(_checked(read_toml(path, f"profile {path}"), path.name))
 
 
-def read_profile(text: str, name: str) -> Profile:
-    """Return the profile in this TOML text."""
-    return _profile(_checked(toml_of(text, f"profile {name}"), name))
-
-
 def _profile(content: Mapping[str, Any]) -> Profile:
     rest = {key: content[key] for key in ("by_class", "coin", "preamble", "time") if key in content}
     rest |= {
@@ -295,7 +290,9 @@ def _checked(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
         if key not in content:
             raise UsageError(f"profile {name}: {key} is missing. docs/reference/profiles.md shows one.", profile=name)
     if content.get("symbol", "occ") not in FORMS:
-        raise UsageError(f"profile {name}: symbol is {content['symbol']!r}; the forms are {', '.join(FORMS)}.")
+        raise UsageError(
+            f"profile {name}: symbol is {content['symbol']!r}; the forms are {', '.join(FORMS)}.", name=name
+        )
     if ("calls" in content) != ("puts" in content):
         raise UsageError(f"profile {name}: calls and puts go together: wide rows hold both.", profile=name)
     for table in ("columns", "calls", "puts"):

@@ -307,7 +307,9 @@ def _label(name: str, column: ArrayLike) -> NDArray[Any]:
     if array.dtype.kind == "T" or (array.dtype.kind == "O" and set(map(type, array.ravel())) - {str}):
         array = np.array(["" if value is None else str(value) for value in array.ravel()], dtype=object)
     if array.dtype.kind not in "OUfiubM":
-        raise UsageError(f"Quotes: label {name!r} is {array.dtype}; labels are text, numbers, booleans or dates.")
+        raise UsageError(
+            f"Quotes: label {name!r} is {array.dtype}; labels are text, numbers, booleans or dates.", name=name
+        )
     return array
 
 

@@ -36,7 +36,7 @@ from strikeout.quotes.row_values import describe_derivation
 from strikeout.quotes.spill import Spill
 from strikeout.quotes.tables import Table
 from strikeout.quotes.validate import Beside, Partitions, Verdict, apply_rules, column_names, remove_duplicates
-from strikeout.quotes.writing import listed_rows, quarantined, write_parts
+from strikeout.quotes.writing import rows_as_found, write_parts
 from strikeout.text import Argument, as_lines, many
 
 MAX_REJECT = 0.1  # a file with more bad rows than this is more likely misread than merely dirty
@@ -144,19 +144,7 @@ class Reading:
         Raises:
             UsageError: the file cannot be written.
         """
-        count = 0
-
-        def counted() -> Iterator[pl.DataFrame]:
-            nonlocal count
-            for rows in self._bad():
-                first = rows if most is None else rows.head(most - count)
-                count += first.height
-                yield first
-                if count == most:
-                    return
-
-        write_parts(self.table.preamble, counted(), path)
-        return count
+        return self._write(pl.col("is_rejected"), path, most)
 
     def write_rows(self, code: str, path: str | PathLike[str]) -> int:
         """Write the rows that issues with this code are about to a CSV, rejected or flagged; return how many there are.
@@ -166,35 +154,31 @@ class Reading:
         Raises:
             UsageError: the file cannot be written.
         """
+        return self._write(pl.col("code") == code, path)
+
+    def _write(self, which: pl.Expr, path: str | PathLike[str], most: int | None = None) -> int:
+        """Write the rows that these issues are about, and return how many; the source is read again for it."""
         count = 0
 
-        def counted() -> Iterator[pl.DataFrame]:
+        def parts() -> Iterator[pl.DataFrame]:
             nonlocal count
-            for table, issues in self._tables():
-                rows = listed_rows(table, issues, code)
-                count += rows.height
-                if rows.height:
+            tables = self._chunks.plan.tables()
+            for (table, _), (begin, issues) in zip(tables, self._chunks.log.chunks(), strict=True):
+                faults = issues.with_columns(pl.col("at") - begin).filter(which) if issues.height else issues
+                if faults.height:
+                    rows = rows_as_found(table, faults)[: None if most is None else most - count]
+                    count += rows.height
                     yield rows
+                    if count == most:
+                        return
 
-        write_parts(self.table.preamble, counted(), path)
+        write_parts(self.table.preamble, parts(), path)
         return count
 
     def issues_of(self, code: str) -> Issues:
         """Return every issue with this code."""
         found = [found.filter(pl.col("code") == code) for _, found in self._chunks.log.chunks() if found.height]
         return Issues.joined(found)
-
-    def _bad(self) -> Iterator[pl.DataFrame]:
-        for table, issues in self._tables():
-            if issues.frame["is_rejected"].any():
-                yield quarantined(table, issues)
-
-    def _tables(self) -> Iterator[tuple[Table, Issues]]:
-        """Yield the chunks of the source that have issues as they were found, with these."""
-        tables = self._chunks.plan.tables()
-        for (table, _), (begin, found) in zip(tables, self._chunks.log.chunks(), strict=True):
-            if found.height:
-                yield table, Issues(found.with_columns(pl.col("at") - begin))
 
     def all_forwards(self) -> Forwards:
         """Return the forward of every slice, given or derived."""
@@ -272,21 +256,7 @@ def inspect_quotes(
             rows have none of their own. Called only if needed.
         chunking: how to read a file that does not fit in memory: ``Chunking(folder=...)``. Use the reading in a
             ``with`` statement then; its ``issues`` are counts, of which only the first are listed.
-        profile: the layout to read it by: a name of `strikeout profiles` or the path of a TOML file; by default the
-            one whose columns are there.
-        constants: values for canonical columns the source does not have, such as ``{"quote_date": "2024-01-31"}``.
-        rates: for discounts, continuously compounded, if the source has none: a number, a curve as a .csv with the
-            columns years (or days) and rate, or as ``{0.25: 0.05, 1.0: 0.04}``; with a column date, or as a mapping
-            from dates to such curves, one curve per quote date (the last before it, if the date has none).
-        checks: how strict the rules are, if not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``; or a
-            preset, "desk" or "academic", alone or as ``{"preset": "desk", "Q214": "30,reject"}``.
-        forwards: the source of forwards: "given", "parity", "spot", or "auto" for the first of these that is available,
-            slice by slice.
-        exercise: the rows whose American prices are read as European ones: "auto" for those that the column exercise
-            marks, "american" for all, "european" (default) for none. See ``american.to_european``.
-        dividends: cash dividends, for American rows and for forwards from spot: a file or frame with the columns
-            underlying, ex_date and amount, a mapping from ex-dates to amounts, or ``Dividends``.
-        clock: when contracts end and quotes were taken, and which hours count; the profile's own by default.
+        options: see ``read_quotes``.
 
     Raises:
         UnreadableFileError: no such file, empty, or not the format of its ending.
@@ -403,7 +373,8 @@ def read_quotes(
             from dates to such curves, one curve per quote date (the last before it, if the date has none).
         checks: how strict the rules are, if not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``; or a
             preset, "desk" or "academic", alone or as ``{"preset": "desk", "Q214": "30,reject"}``.
-        forwards: the source of forwards: "given", "parity", "spot", or "auto" for the first of these that is available.
+        forwards: the source of forwards: "given", "parity", "spot", or "auto" for the first of these that is available,
+            slice by slice.
         exercise: the rows whose American prices are read as European ones: "auto" for those that the column exercise
             marks, "american" for all, "european" (default) for none. See ``american.to_european``.
         dividends: cash dividends, for American rows and for forwards from spot: a file or frame with the columns
@@ -426,7 +397,7 @@ def read_quotes(
 def accept(reading: Reading, *, max_reject: float = MAX_REJECT, quarantine: str | PathLike[str] | None = None) -> None:
     """Write the rejected rows to ``quarantine``; raise RejectedError if too many cannot be read, or none is good."""
     if not 0.0 <= max_reject <= 1.0:
-        raise UsageError(f"max_reject is {max_reject}; it is a share of the rows, from 0 to 1.")
+        raise UsageError(f"max_reject is {max_reject}; it is a share of the rows, from 0 to 1.", max_reject=max_reject)
     if quarantine is not None and reading.rejected:
         reading.write_quarantine(quarantine)
     if reading.unreadable / reading.rows <= max_reject and reading.count:

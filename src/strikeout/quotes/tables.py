@@ -186,7 +186,8 @@ def _frame_sheet(source: Any) -> Sheet:
         whole = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     except TypeError as error:
         raise UsageError(
-            f"read_quotes takes a path or a pandas, Polars or Arrow frame; got {type(source).__name__}."
+            f"read_quotes takes a path or a pandas, Polars or Arrow frame; got {type(source).__name__}.",
+            kind=type(source).__name__,
         ) from error
     repeated = sorted({str(column) for column in whole.columns if list(whole.columns).count(column) > 1})
     if repeated:

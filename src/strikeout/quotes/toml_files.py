@@ -23,15 +23,9 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     if len(data) > LONGEST:
         raise UsageError(f"{what}: longer than {LONGEST:,} bytes, the most that is read. Shorten it.", path=str(path))
     try:
-        return toml_of(data.decode("utf-8"), what)
+        return tomllib.loads(data.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise UsageError(f"{what}: not UTF-8 text ({error.reason}). Save it as UTF-8.", path=str(path)) from error
-
-
-def toml_of(text: str, what: str) -> dict[str, Any]:
-    """Return the table in this text."""
-    try:
-        return tomllib.loads(text)
     except RecursionError as error:
         raise UsageError(f"{what}: brackets are nested too deep to be read. Flatten it.", path=what) from error
     except ValueError as error:

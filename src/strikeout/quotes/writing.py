@@ -13,7 +13,6 @@ import polars as pl
 
 from strikeout.errors import UsageError
 from strikeout.quotes.columns import ALIASES, CARRIED, LABEL_NAMES, NUMBERS, QUARANTINE, as_text
-from strikeout.quotes.issues import Issues
 from strikeout.quotes.quotes import Quotes, is_unicode
 from strikeout.quotes.spreadsheets import guarded, guarded_text
 from strikeout.quotes.tables import Table
@@ -112,21 +111,12 @@ def _column_of(label: str, *, is_number: bool, is_text: bool) -> str:
     return name
 
 
-def quarantined(table: Table, issues: Issues) -> pl.DataFrame:
-    """Return the rejected rows, all columns as text, and quarantine_row, quarantine_code, quarantine_sentence of each.
+def rows_as_found(table: Table, issues: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of issues, all columns as text, and quarantine_row, quarantine_code, quarantine_sentence of each.
 
     A row with several faults is there once; its codes and sentences follow one another. So is a row that holds a call
-    and a put, of which one or both are rejected.
+    and a put, of which one or both have issues.
     """
-    return _as_found(table, issues.frame.filter("is_rejected"))
-
-
-def listed_rows(table: Table, issues: Issues, code: str) -> pl.DataFrame:
-    """Return the rows that issues with this code are about, in the form of ``quarantined``."""
-    return _as_found(table, issues.frame.filter(pl.col("code") == code))
-
-
-def _as_found(table: Table, issues: pl.DataFrame) -> pl.DataFrame:
     faults = issues.group_by(pl.col("row").alias("quarantine_row"), maintain_order=True).agg(
         pl.col("at").first(),
         pl.col("code").str.join(" ").alias("quarantine_code"),

@@ -38,7 +38,8 @@ class Footprints:
         if self.rows.shape != (len(self.ids), self.schema.columns) or self.rows.dtype != np.int64:
             raise UsageError(
                 f"Footprints: {len(self.ids)} quotes need int64 rows of {self.schema.columns} columns; "
-                f"got {self.rows.dtype} of shape {self.rows.shape}."
+                f"got {self.rows.dtype} of shape {self.rows.shape}.",
+                count=len(self.ids),
             )
         object.__setattr__(self, "rows", np.ascontiguousarray(self.rows))
         self.rows.flags.writeable = False

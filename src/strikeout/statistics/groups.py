@@ -59,7 +59,10 @@ def groups_of(quotes: Quotes, by: By) -> Groups:
         return Groups({"id": quotes.ids}, np.arange(len(quotes)), len(quotes))
     if isinstance(by, np.ndarray):
         if by.shape != (len(quotes),):
-            raise UsageError(f"by: {len(quotes):,} quotes need one group name each; got an array of shape {by.shape}.")
+            raise UsageError(
+                f"by: {len(quotes):,} quotes need one group name each; got an array of shape {by.shape}.",
+                count=len(quotes),
+            )
         columns = {"group": by}
     else:
         names = (

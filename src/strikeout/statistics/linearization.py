@@ -49,7 +49,8 @@ class Linearization:
     def __post_init__(self) -> None:
         if not _size(len(self.triangle)):
             raise UsageError(
-                f"Linearization: {len(self.triangle)} numbers are not a triangle; (p+1)(p+2)/2 are needed."
+                f"Linearization: {len(self.triangle)} numbers are not a triangle; (p+1)(p+2)/2 are needed.",
+                count=len(self.triangle),
             )
 
     @classmethod

@@ -81,7 +81,11 @@ class Basis:
             raise UsageError(f'expiries={self.expiries!r} is unknown. Use "shared" or "scattered".')
         for name, count in (("nodes", self.nodes), ("expiry_nodes", self.expiry_nodes)):
             if not 4 <= count <= 256:
-                raise UsageError(f"Basis: {name}={count} is out of range. Use 4 to 256; 32 resolve ordinary smiles.")
+                raise UsageError(
+                    f"Basis: {name}={count} is out of range. Use 4 to 256; 32 resolve ordinary smiles.",
+                    name=name,
+                    count=count,
+                )
 
     @property
     def name(self) -> str:
@@ -307,7 +311,9 @@ class Moments:
             if mine != theirs:
                 raise UsageError(
                     f"Moments with the {what} {mine} and with {theirs} have nothing to do with each other. "
-                    f"Take both with the same {what}."
+                    f"Take both with the same {what}.",
+                    what=what,
+                    mine=mine,
                 )
 
 

@@ -57,10 +57,14 @@ class Schema:
         if len(self.reference) != len(self.parameters) or len(self.exponents) != self.columns:
             raise UsageError(
                 f"Schema: {len(self.parameters)} parameters need as many numbers of reference and one exponent more; "
-                f"got {len(self.reference)} and {len(self.exponents)}."
+                f"got {len(self.reference)} and {len(self.exponents)}.",
+                count=len(self.parameters),
             )
         if any(abs(exponent) > WIDEST for exponent in self.exponents):
-            raise UsageError(f"Schema: exponents {self.exponents} go beyond +-{WIDEST}. State a coarser grid.")
+            raise UsageError(
+                f"Schema: exponents {self.exponents} go beyond +-{WIDEST}. State a coarser grid.",
+                exponents=self.exponents,
+            )
 
     @property
     def columns(self) -> int:
@@ -145,7 +149,9 @@ class NormalEquations:
         if self.words.shape != needed or self.words.dtype != np.uint64:
             raise UsageError(
                 f"NormalEquations: words of {len(self.schema.parameters)} parameters are uint64 of shape {needed}; "
-                f"got {self.words.dtype} of shape {self.words.shape}."
+                f"got {self.words.dtype} of shape {self.words.shape}.",
+                count=len(self.schema.parameters),
+                needed=needed,
             )
         self.words.flags.writeable = False
 
@@ -206,24 +212,19 @@ class NormalEquations:
         # Shapes and flags are the kernel's own: a call of three microseconds has no time to check them again.
         left = object.__new__(NormalEquations)
         known = left.__dict__
-        known["schema"], known["words"], known["_solved"] = schema, words, solved
+        known["schema"], known["words"], known["solved"] = schema, words, solved
         known["count"] = self.count - footprints.counted(places)
         return left
 
     @cached_property
-    def _solved(self) -> Floats:
-        """The triangle read out, each number correctly rounded, then the step without a ridge."""
+    def solved(self) -> Floats:
+        """The triangle of ``system()``, each number correctly rounded, then ``step()``, as one array."""
         columns = self.schema.columns
         return exact.downdate(self.words, np.empty((0, columns), np.int64), None, self.schema.grid)[1]
 
-    @property
-    def solved(self) -> Floats:
-        """The triangle of ``system()``, then ``step()``, as one array: what ``kernels.symmetric.judged`` takes."""
-        return self._solved
-
     @cached_property
     def _system(self) -> Linearization:
-        return Linearization(tuple(self._solved[: len(self.words)].tolist()), self.count)
+        return Linearization(tuple(self.solved[: len(self.words)].tolist()), self.count)
 
     def system(self) -> Linearization:
         """Return the same in floating point: curvature, score and cost, each the double nearest to the exact number."""
@@ -253,14 +254,15 @@ class NormalEquations:
         """
         size = len(self.words)
         if ridge is None:
-            return self._solved[size:]
-        triangle = self._solved[:size].copy()
+            return self.solved[size:]
+        triangle = self.solved[:size].copy()
         diagonal = _diagonal(self.schema.columns)[:-1]
         if ridge == "paper":
             triangle[diagonal] += PAPER_RIDGE
         elif isinstance(ridge, str) or not 0.0 <= ridge < np.inf:
             raise UsageError(
-                f'ridge={ridge!r}: give None, a number from 0 on that scales with the curvature, or "paper".'
+                f'ridge={ridge!r}: give None, a number from 0 on that scales with the curvature, or "paper".',
+                ridge=ridge,
             )
         else:
             triangle[diagonal] *= 1.0 + ridge

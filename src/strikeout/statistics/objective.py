@@ -141,7 +141,9 @@ def _by_id(quotes: Quotes, weights: Mapping[str, float]) -> Floats:
 
 def _own(weight: Floats, count: int) -> Floats:
     if weight.shape != (count,):
-        raise UsageError(f"weights: {count} quotes need {count} weights; got an array of shape {weight.shape}.")
+        raise UsageError(
+            f"weights: {count} quotes need {count} weights; got an array of shape {weight.shape}.", count=count
+        )
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
     if bad.size:
         raise UsageError(
@@ -271,7 +273,7 @@ def objective_of(
     order, places = canonical_order(quotes.contracts, prices, weight)
     if not len(order):
         none = agreeing(len(quotes), "The quote has no", f"None of the {len(quotes):,} quotes has a")
-        raise UnidentifiedError(f"{none} weight above zero: nothing to calibrate to.")
+        raise UnidentifiedError(f"{none} weight above zero: nothing to calibrate to.", count=len(quotes))
     _refuse_overflow(quotes, weight)
     targets = prices if residual == "price" else implied_volatilities(quotes)
     return Objective(quotes.contracts, prices, targets, weight, residual, order, places), rule

@@ -90,7 +90,7 @@ def solve_words(words: Words, schema: Schema) -> NormalEquations:
     same, numbers = exact.downdate(words, _no_rows(schema.columns), None, schema.grid)
     # As in NormalEquations.less: shapes and flags are the kernel's own, and microseconds count.
     state = object.__new__(NormalEquations)
-    state.__dict__.update(schema=schema, words=same, count=0, _solved=numbers)
+    state.__dict__.update(schema=schema, words=same, count=0, solved=numbers)
     return state
 
 

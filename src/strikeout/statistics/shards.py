@@ -248,7 +248,9 @@ def _keys(quotes: Quotes, cut: str) -> tuple[Rows, list[str]]:
     """Return a key per quote, and the name of every key, in the order of the values."""
     by, _, given = (cut, "", "") if cut in quotes.labels else cut.partition(":")
     if by in OWN and by in quotes.labels:
-        raise UsageError(f"shard: {by!r} is both a label of this book and a cut of every book. Rename the label.")
+        raise UsageError(
+            f"shard: {by!r} is both a label of this book and a cut of every book. Rename the label.", by=by
+        )
     if by not in OWN and by not in quotes.labels:
         known = ", ".join([*quotes.labels, *OWN])
         raise UsageError(f"shard: {by!r} is not a label of this book. Use one of {known}.", label=by)
@@ -310,7 +312,9 @@ def _dates(by: str, column: NDArray[Any]) -> NDArray[np.datetime64]:
     missing = int(np.count_nonzero(np.isnat(dates)))
     if missing:
         raise UsageError(
-            f"shard: {missing:,} of {len(dates):,} quotes have no {by} to cut by days. Cut by another label."
+            f"shard: {missing:,} of {len(dates):,} quotes have no {by} to cut by days. Cut by another label.",
+            missing=missing,
+            count=len(dates),
         )
     return dates
 

@@ -175,7 +175,11 @@ def panel_quotes(
     (30, 2)
     """
     if days < 1 or not noise >= 0:
-        raise UsageError(f"panel_quotes: at least one day and noise >= 0 are needed; got {days} days, noise {noise}.")
+        raise UsageError(
+            f"panel_quotes: at least one day and noise >= 0 are needed; got {days} days, noise {noise}.",
+            days=days,
+            noise=noise,
+        )
     vector = vector_of(TRUTH if theta is None else theta)
     rng = np.random.default_rng([seed, days])
     spots, variances = _paths(vector, days, rng)
