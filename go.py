@@ -263,8 +263,8 @@ def serve(arguments: Arguments) -> int:
 
 
 def test(arguments: Arguments) -> int:
-    """run every test but the slow ones, on all cores; arguments go to pytest (the slow ones: test -m slow)"""
-    return python("-m", "pytest", *(arguments or ("-q", "-n", str(min(os.cpu_count() or 1, 8)))))
+    """run every test but the slow ones, on all cores; arguments go to pytest (one core: -n 0; slow ones: -m slow)"""
+    return python("-m", "pytest", "-n", str(min(os.cpu_count() or 1, 8)), *(arguments or ("-q",)))
 
 
 def check(arguments: Arguments) -> int:

@@ -116,6 +116,17 @@ def agreeing(count: int, one: str, several: str) -> str:
     return one if count == 1 else several
 
 
+def duration(years: float) -> str:
+    """Return a time to expiry in words.
+
+    >>> duration(1 / 365), duration(0.25), duration(2.0)
+    ('1 day', '91 days', '2 years')
+    """
+    days = years * 365
+    number, unit = (f"{days:.0f}" if days > 9.5 else f"{days:.2g}", "day") if days < 360 else (f"{years:.3g}", "year")
+    return f"{number} {unit}" if number == "1" else f"{number} {unit}s"
+
+
 def part(count: int, total: int, one: str, *, verb: tuple[str, str]) -> str:
     """Return the beginning of a sentence about some of all that were given.
 

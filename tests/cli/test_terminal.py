@@ -137,7 +137,7 @@ LOG = (
     ],
 )
 AUDIT = (
-    ("check", "", "found"),
+    ("check", "result", "found"),
     [("LEDGER", "holds", f"11 entries, numbered and signed; the root is {'c4ea0a2b' * 8}."), ("STATES", "-", LONG)],
 )
 
@@ -202,6 +202,12 @@ def test_a_narrow_log_leaves_out_the_reason_before_the_person():
 
     spare = [ENTRY_HEADINGS[place] for place in entry_table([], {}).spare]
     assert spare == ["why", "who"]
+
+
+def test_a_narrow_table_leaves_out_empty_columns_first_and_does_not_offer_them(monkeypatch, capsys):
+    table = {"headings": ("entry", "approval", "why"), "rows": [("1", "", "a" * 40)], "spare": (2,)}
+    assert drawn_at(monkeypatch, capsys, 50, **table).splitlines() == ["entry  why", "1      " + "a" * 40]
+    assert "approval" in drawn_at(monkeypatch, capsys, 80, **table)
 
 
 @pytest.mark.parametrize("condition", ["", "strike >", "date > 2022-05-01"])

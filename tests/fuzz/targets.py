@@ -35,7 +35,7 @@ from strikeout.cli.configuration import configuration
 from strikeout.errors import StrikeoutError
 from strikeout.quotes.dividends import Dividends, cash_flows
 from strikeout.quotes.parquet_metadata import check_parquet
-from strikeout.quotes.profile import read_profile
+from strikeout.quotes.profile import profile_of
 from strikeout.quotes.rates import RateCurve
 from strikeout.quotes.selection import select
 from strikeout.scale import exchange, read_states
@@ -139,8 +139,8 @@ def _condition(data: bytes) -> float:
 
 def _profile(data: bytes) -> float:
     """Reads a profile, and by it a file with a cell of its own kind in every column."""
-    header = read_profile(data.decode("utf-8", "replace"), "fuzz.toml").header or ("K",)
     with written(data, "fuzz.toml") as path:
+        header = profile_of(path).header or ("K",)
         cells = [CELLS[place % len(CELLS)] for place in range(len(header))]
         (path.parent / "a.csv").write_text("\n".join(map(",".join, (header, cells, reversed(cells)))))
         read = _tried(lambda: so.inspect_quotes(path.parent / "a.csv", profile=path))

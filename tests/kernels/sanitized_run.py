@@ -26,7 +26,7 @@ def drive(theta: list[float], book: Contracts) -> None:
         model = Heston("native", expiries)
         price, _ = model.linearize(theta, book)
         model.accumulate(theta, book, price, np.ones(len(book)))
-        model.accumulate_weighed(theta, book, price, -price, 0.5 * price)
+        model.weigher(book, price, -price, 0.5 * price)(theta)
 
 
 def drive_line_and_clock(rng: np.random.Generator, book: Contracts) -> None:

@@ -199,7 +199,7 @@ def test_weighed_sums_are_those_of_the_rows_one_by_one(kernel):
         expected += [fsum(quadratic * J[:, i] * J[:, j]) for j in range(i, 5)]
         expected.append(fsum((linear - quadratic * d) * J[:, i]))
     expected += [fsum(linear * d), fsum(quadratic * d * d)]
-    found = Heston(kernel).accumulate_weighed(THETA, NODES, quadratic, linear, centre)
+    found = Heston(kernel).weigher(NODES, quadratic, linear, centre)(THETA)
     # A sum of 90 products of order one: 90 roundings of the largest.
     np.testing.assert_allclose(found, expected, rtol=0, atol=90 * 2.0**-52 * 10.0)
 
@@ -207,7 +207,7 @@ def test_weighed_sums_are_those_of_the_rows_one_by_one(kernel):
 @needs_native
 def test_weighed_sums_have_the_same_bits_on_every_instruction_set():
     weights = np.random.default_rng(4).normal(size=(3, len(NODES)))
-    found = under_each(lambda: Heston("native").accumulate_weighed(THETA, NODES, *weights).tobytes())
+    found = under_each(lambda: Heston("native").weigher(NODES, *weights)(THETA).tobytes())
     assert len(set(found.values())) == 1
 
 

@@ -23,7 +23,7 @@ def relative_error(found: NDArray[np.float64], exact: mp.mpf) -> float:
     return float(abs(mp.mpf(float(found)) / exact - 1))
 
 
-@given(st.floats(-25.0, 1e6))
+@given(st.floats(0.0, 1e6))
 @settings(max_examples=200)
 def test_the_scaled_error_function_is_right_to_four_eps(z: float) -> None:
     with mp.workdps(50):
@@ -33,14 +33,7 @@ def test_the_scaled_error_function_is_right_to_four_eps(z: float) -> None:
             return mp.fsum(terms) / (z * mp.sqrt(mp.pi))
 
         exact = mp.exp(mp.mpf(z) ** 2) * mp.erfc(z) if z < 30 else series(mp.mpf(z))
-        assert relative_error(normal.erfcx(z), exact) <= FOUR_EPS
-
-
-@given(st.floats(-30.0, 26.5))
-@settings(max_examples=200)
-def test_the_complementary_error_function_keeps_its_digits_in_the_tail(z: float) -> None:
-    with mp.workdps(50):
-        assert relative_error(normal.erfc(z), mp.erfc(z)) <= FOUR_EPS
+        assert relative_error(normal.erfcx_right(np.float64(z)), exact) <= FOUR_EPS
 
 
 @given(st.floats(-37.4, 40.0))
@@ -60,7 +53,7 @@ def test_the_two_tails_add_up_to_one(x: float) -> None:
 
 @pytest.mark.parametrize(
     ("function", "at_minus_infinity", "at_infinity"),
-    [(normal.erfcx, np.inf, 0.0), (normal.erfc, 2.0, 0.0), (normal.cdf, 0.0, 1.0), (normal.density, 0.0, 0.0)],
+    [(normal.cdf, 0.0, 1.0), (normal.density, 0.0, 0.0)],
 )
 def test_the_ends_of_the_line_are_limits_and_not_a_number_stays_so(
     function: type[np.ufunc], at_minus_infinity: float, at_infinity: float
@@ -73,7 +66,7 @@ def test_the_ends_of_the_line_are_limits_and_not_a_number_stays_so(
 def test_a_value_does_not_depend_on_its_neighbours(values: list[float], random: object) -> None:
     order = list(range(len(values)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    for function in (normal.erfcx, normal.erfc, normal.cdf, normal.density):
+    for function in (normal.cdf, normal.density):
         together = function(np.array(values))
         assert function(np.array(values)[order]).tobytes() == together[order].tobytes()
         assert np.array([function(value) for value in values]).tobytes() == together.tobytes()

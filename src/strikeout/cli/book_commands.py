@@ -296,5 +296,5 @@ def verify_book(path: str, *, head: str | None, keys: Sequence[str], output: Out
     rows = [
         (check.name, "unchecked" if check.is_unchecked else words[check.holds], check.found) for check in found.checks
     ]
-    table, code = Table(("check", "", "found"), rows, whole=(0, 1)), exit_codes.OF_VERDICT[found.verdict.name]
+    table, code = Table(("check", "result", "found"), rows, whole=(0, 1)), exit_codes.OF_VERDICT[found.verdict.name]
     return output.result(found.to_dict(), found.headline, "", table, code=code)

@@ -381,7 +381,7 @@ def _checked(story: Story) -> list[str]:
         "<h2>5. Is it removed?</h2>",
         table_of(("", ""), checks(story), words=(1,)),
         "<p>The certificate, every claim computed again from the retained quotes alone:</p>",
-        table_of(("claim", "", "found"), verified, words=(1, 2)),
+        table_of(("claim", "result", "found"), verified, words=(1, 2)),
         "<p>What it does not claim:</p>",
         f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in certificate.not_claimed)}</ul>",
     ]

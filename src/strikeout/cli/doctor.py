@@ -52,7 +52,7 @@ def doctor(book: str | None, output: Output) -> int:
     verdict = "All is well." if not bad else f"To look at: {', '.join(one.name for one in bad)}."
     return output.result(
         {"well": not bad, "findings": looked_at},
-        Table(("", "", ""), rows, whole=(0, 1)),
+        Table(("check", "result", "found"), rows, whole=(0, 1)),
         "",
         verdict,
         code=exit_codes.FINDINGS if bad else exit_codes.DONE,

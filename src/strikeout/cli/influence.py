@@ -26,7 +26,7 @@ from strikeout.cli.fit_options import (
 from strikeout.cli.options import file_argument, output_options, refuse_given
 from strikeout.errors import UnidentifiedError
 from strikeout.tables import Cell, Table, number
-from strikeout.text import Argument, many
+from strikeout.text import Argument, duration, many
 
 if TYPE_CHECKING:
     from strikeout.assurance.influence import Influence
@@ -136,7 +136,7 @@ def influence_rows(found: Influence, *, top: int, confirmed: int = 0) -> tuple[l
         # dfbetas are with the group less without it; struck out, the parameter moves the other way.
         steps = {name: -float(found[f"dfbetas_{name}"][row]) for name in moved}
         most = max(steps, key=lambda name: abs(steps[name])) if found["is_identified"][row] else None
-        cells: list[Cell] = [_text(found[key][row]) for key in keys]
+        cells: list[Cell] = [_group(key, found[key][row]) for key in keys]
         cells += [number(int(found["count"][row]), ",d"), most or "none determined"]
         step = number(steps[most])._replace(text=terminal.move_text(steps[most])) if most else number(None)
         cells += [step, number(float(found["indicator"][row]) if most else None, ".2g")]
@@ -199,9 +199,11 @@ def _cautions(found: Influence, calibration: Calibration, *, top: int, confirmed
     ]
 
 
-def _text(value: Any) -> str:
+def _group(label: str, value: Any) -> Cell:
     plain = value.item() if hasattr(value, "item") else value
-    return f"{plain:.6g}" if isinstance(plain, float) else str(plain)
+    if not isinstance(plain, float):
+        return str(plain)
+    return number(plain)._replace(text=duration(plain)) if label == "expiry" else number(plain)
 
 
 SUSPECT = 5.0  # a score above this is worth a look

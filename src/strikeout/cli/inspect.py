@@ -149,7 +149,7 @@ def _shown(reading: Reading) -> list[Any]:
     if quotes:
         names = [name for name in quotes[0] if name != "labels"]
         rows = [(name, *(_cell(quote[name]) for quote in quotes)) for name in names]
-        parts += ["", Table(("quote", *("" for _ in quotes)), rows, whole=(0,))]
+        parts += ["", Table(("quote", *map(str, range(1, len(quotes) + 1))), rows, whole=(0,))]
     return parts
 
 

@@ -177,7 +177,7 @@ def _shown(certificate: Certificate, entry: Entry) -> list[str]:
         f"<p>Entry {entry.number}, by {escape(entry.who)}: {counts['forgotten']:,} of "
         f"{many(certificate.before, 'quote')} struck out, {counts['retained']:,} retained. "
         f"Digest <code>{certificate.digest()}</code></p>",
-        table_of(("claim", "", "support"), certificate.rows(), words=(1, 2)),
+        table_of(("claim", "state", "support"), certificate.rows(), words=(1, 2)),
         "<p>What it does not claim:</p>",
         f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in certificate.not_claimed)}</ul>",
     ]

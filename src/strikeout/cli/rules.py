@@ -73,7 +73,7 @@ def _list_rows(file: str, code: str, out: str | None, output: Output, **options:
         return exit_codes.DONE
     what = {True: "rejected", False: "flagged"}
     rows = [(number(one.row, "d"), what[one.is_rejected], one.column, one.sentence) for one in issues]
-    table = Table((reading.numbering, "", "column", "finding"), rows, numbers=(0,))
+    table = Table((reading.numbering, "result", "column", "finding"), rows, numbers=(0,))
     return output.result(facts, table, notes=[f"{many(len(rows), 'finding')} of {code}."])
 
 

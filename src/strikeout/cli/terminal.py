@@ -157,7 +157,9 @@ def draw(table: Table) -> Drawing:
         for place, (heading, cells) in enumerate(zip(headings, columns, strict=True))
     ]
     width_of = _columns()
-    shown, waiting = list(range(len(headings))), list(table.spare)
+    is_narrow = sum(width + 2 for width in full) > width_of
+    empty = [place for place, cells in enumerate(columns) if is_narrow and rows and not any(cells)]
+    shown, waiting = ([place for place in some if place not in empty] for some in (range(len(full)), table.spare))
     while waiting and sum(least[place] + 2 for place in shown) > width_of:
         shown.remove(waiting.pop(0))
     # Long names, such as ids, are then wrapped, the longest first: numbers never are.
@@ -177,8 +179,8 @@ def draw(table: Table) -> Drawing:
         drawn.add_column(headings[place], justify=justify, width=width, min_width=minimum, overflow="fold")
     for row in rows:
         drawn.add_row(*(Text(row[place]) for place in shown))
-    if len(shown) < len(headings):
-        left_out = [heading for place, heading in enumerate(headings) if place not in shown]
+    left_out = [heading for place, heading in enumerate(headings) if place not in (*shown, *empty)]
+    if left_out:
         drawn.caption = f"Wider terminals show {', '.join(left_out)} too."
     return drawn
 

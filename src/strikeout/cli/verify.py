@@ -103,7 +103,7 @@ def verify(
         {**found.to_dict(), **reading_counts(reading)},
         found.headline,
         "",
-        Table(("claim", "", "found"), rows, whole=(0, 1)),
+        Table(("claim", "result", "found"), rows, whole=(0, 1)),
         "",
         terminal.facts((*found.facts, *found.remarks)),
         notes=reading_notes(reading),

@@ -163,12 +163,6 @@ def log_moment(p: float, T: float, theta: tuple[float, ...]) -> float:
     return found if found < math.inf else math.inf  # not-a-number, after an overflow, is infinite too
 
 
-def total_variance(T: Floats | float, theta: Floats) -> Floats:
-    """``E[integral of v over 0..T]``."""
-    kappa, vbar, _, _, v0 = theta.tolist()
-    return np.asarray(vbar * T + (v0 - vbar) * (-np.expm1(-kappa * T)) / kappa)
-
-
 def bound(u: Floats, T: float, theta: Floats) -> tuple[Floats, Floats]:
     """Return what ``ln |cf(u - i/2)|`` is at most, never rising with u > 0, and what each of its derivatives is at
     most.

@@ -61,32 +61,6 @@ INVERSE_SQRT_TWO_PI = 0.3989422804014327
 HALLEY_STEPS = 3  # of third order, from 4.5e-4 times up to 38, the slope of ln of the tail: the third ends at rounding
 
 
-def erfcx(z: ArrayLike) -> Floats:
-    """Return the scaled complementary error function exp(z^2) erfc(z).
-
-    Infinite below z = -26.6, where exp(z^2) no longer fits a double.
-
-    >>> float(erfcx(0.0))
-    1.0
-    """
-    z = np.asarray(z, np.float64)
-    with np.errstate(all="ignore"):
-        right = erfcx_right(np.abs(z))
-        return np.where(z < 0, 2.0 * _exp_of_square(1.0, z) - right, right)
-
-
-def erfc(z: ArrayLike) -> Floats:
-    """Return the complementary error function, with all its digits however small it gets.
-
-    >>> float(erfc(20.0))
-    5.395865611607901e-176
-    """
-    z = np.asarray(z, np.float64)
-    with np.errstate(all="ignore"):
-        tail = _exp_of_square(-1.0, z) * erfcx_right(np.abs(z))
-        return np.where(z < 0, 2.0 - tail, tail)
-
-
 def cdf(x: ArrayLike) -> Floats:
     """Return the probability that a standard normal value is at most x.
 
@@ -105,7 +79,7 @@ def cdf_twin(x: Floats) -> Floats:
     """``cdf`` without compiled code, and its definition: what is compiled has these bits."""
     with np.errstate(all="ignore"):
         # Not erfc(-x / sqrt(2)): rounding that quotient costs x^2 units in the last place of the tail.
-        tail = 0.5 * _exp_of_square(-0.5, x) * erfcx_right(np.abs(x) * SQRT_HALF)
+        tail = 0.5 * _gaussian(x) * erfcx_right(np.abs(x) * SQRT_HALF)
         return np.where(x > 0, 1.0 - tail, tail)
 
 
@@ -126,7 +100,7 @@ def density(x: ArrayLike) -> Floats:
 def density_twin(x: Floats) -> Floats:
     """``density`` without compiled code, and its definition."""
     with np.errstate(all="ignore"):
-        return _exp_of_square(-0.5, x) * INVERSE_SQRT_TWO_PI
+        return _gaussian(x) * INVERSE_SQRT_TWO_PI
 
 
 def quantile(p: ArrayLike) -> Floats:
@@ -152,7 +126,7 @@ def quantile(p: ArrayLike) -> Floats:
 
 
 def erfcx_right(z: Floats) -> Floats:
-    """erfcx for z >= 0 only, the form that pricing calls: one polynomial, one branch."""
+    """Return erfcx(z) for z >= 0: one polynomial, one branch."""
     y = 1.0 - 2.0 * CENTRE / (z + CENTRE)  # this form and not (z - c) / (z + c): it is right at infinity too
     total = COEFFICIENTS[-1] * y
     for coefficient in COEFFICIENTS[-2:0:-1]:
@@ -163,14 +137,14 @@ def erfcx_right(z: Floats) -> Floats:
     return total
 
 
-def _exp_of_square(factor: float, z: Floats) -> Floats:
-    """exp(factor z^2) to the last place: z^2 rounded once would cost z^2 units of it.
+def _gaussian(z: Floats) -> Floats:
+    """exp(-z^2 / 2) to the last place: z^2 rounded once would cost z^2 units of it.
 
     W. J. Cody's device: z = u + v with u a multiple of 1/16, so that u^2 is exact, and z^2 = u^2 + v (z + u).
     """
-    z = np.minimum(np.abs(z), 64.0)  # exp(-64^2 / 2) is already 0, exp(64^2) already infinite
+    z = np.minimum(np.abs(z), 64.0)  # exp(-64^2 / 2) is already 0
     u = np.rint(16.0 * z) / 16.0
-    whole: Floats = elementary.exp(factor * u * u) * elementary.exp(factor * ((z - u) * (z + u)))
+    whole: Floats = elementary.exp(-0.5 * u * u) * elementary.exp(-0.5 * ((z - u) * (z + u)))
     return whole
 
 

@@ -242,13 +242,13 @@ def dot(a: Vector, b: Vector) -> float:
     return total
 
 
-def eigen(A: Matrix, sweeps: int = 30) -> tuple[list[float], list[list[float]]]:
+def eigen(A: Matrix) -> tuple[list[float], list[list[float]]]:
     """Return eigenvalues, ascending, of the scaled ``d A d``, and their unit eigenvectors (one per row)."""
     p = len(A)
     d, _ = factor(A)
     S = [[1.0 if i == j else A[i][j] * d[i] * d[j] for j in range(p)] for i in range(p)]
     V = [[1.0 if i == j else 0.0 for j in range(p)] for i in range(p)]
-    for _ in range(sweeps):
+    for _ in range(30):
         if all(abs(S[i][j]) <= 1e-17 for i in range(p) for j in range(i)):
             break
         for i in range(p - 1):

@@ -77,9 +77,9 @@ def asset(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
-def table_html(table: Table, *, most: int = MOST_ROWS) -> str:
+def table_html(table: Table) -> str:
     """Return the first rows of a table as HTML; every text is escaped."""
-    rows = [tuple(map(cell_text, row)) for row in table.rows[:most]]
+    rows = [tuple(map(cell_text, row)) for row in table.rows[:MOST_ROWS]]
     is_number = [
         n in table.numbers or bool(table.rows and isinstance(table.rows[0][n], Number))
         for n in range(len(table.headings))
@@ -134,12 +134,12 @@ class Scale:
         return round_values(self.low, self.high, at_most)
 
 
-def scale_over(values: Iterable[float], start: float, end: float, *, room: float = 0.05) -> Scale:
+def scale_over(values: Iterable[float], start: float, end: float) -> Scale:
     """Return a scale that contains all finite values, with a margin on both sides."""
     known = [value for value in values if isfinite(value)]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
     wide = (high - low) or abs(high) * 0.1 or 1.0
-    return Scale(low - room * wide, high + room * wide, start, end)
+    return Scale(low - 0.05 * wide, high + 0.05 * wide, start, end)
 
 
 def round_values(low: float, high: float, at_most: int) -> list[float]:

@@ -25,6 +25,7 @@ from strikeout.quotes.contracts import Contracts
 from strikeout.statistics.groups import column_of
 from strikeout.statistics.shards import DAYS_PER_YEAR
 from strikeout.tables import Cell, Table, number
+from strikeout.text import duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,17 +68,6 @@ class Axis:
         return chosen.astype(float).tolist(), [self.names[n][:10] for n in chosen]
 
 
-def length(years: float) -> str:
-    """Return a time to expiry in words.
-
-    >>> length(1 / 365), length(0.25), length(2.0)
-    ('1 day', '91 days', '2 years')
-    """
-    days = years * 365
-    number, unit = (f"{days:.0f}" if days > 9.5 else f"{days:.2g}", "day") if days < 360 else (f"{years:.3g}", "year")
-    return f"{number} {unit}" if number == "1" else f"{number} {unit}s"
-
-
 def expiry_axis(quotes: Quotes, *, at_most: int) -> Axis:
     """Return one row per expiry; buckets of fixed edges if there are more than ``at_most``."""
     dates, place = expiry_names(quotes)
@@ -90,7 +80,7 @@ def expiry_axis(quotes: Quotes, *, at_most: int) -> Axis:
     if len(distinct) <= at_most:
         edges = [None, *(shortest_between(low, high) for low, high in pairwise(distinct.tolist())), None]
         conditions = tuple(_range(column, low, high) for low, high in pairwise(edges))
-        return Axis("expiry", tuple(length(day / 365.0) for day in distinct), row.ravel(), conditions=conditions)
+        return Axis("expiry", tuple(duration(day / 365.0) for day in distinct), row.ravel(), conditions=conditions)
     held, row = np.unique(np.searchsorted(EDGES, days), return_inverse=True)
     names = tuple(f"to {BUCKETS[i]}" if i < len(EDGES) else BUCKETS[i] for i in held)
     limits = [None, *EDGES.tolist(), None]

@@ -20,10 +20,9 @@ from strikeout.errors import UsageError
 from strikeout.kernels import black
 from strikeout.kernels.arrays import Floats, Mask, Rows
 from strikeout.plots import style
-from strikeout.plots.influence_map import length
 from strikeout.plots.style import WHOLE, View, caption, is_panel
 from strikeout.quotes.contracts import Contracts
-from strikeout.text import many
+from strikeout.text import duration, many
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,7 +108,7 @@ def smiles_of(calibration: Calibration | Day, *, at_most: int = MOST_PANELS, vie
     For a panel, those of one group, by default its last.
     """
     if at_most < 1:
-        raise UsageError(f"at_most is {at_most}; at least one panel is needed.")
+        raise UsageError(f"at_most is {at_most}; at least one panel is needed.", at_most=at_most)
     seen = seen_in(calibration, view)
     quotes = seen.used
     contracts = quotes.contracts
@@ -167,9 +166,9 @@ def plot_smiles(
     return figure
 
 
-def smiles_data(calibration: Calibration, *, at_most: int = MOST_PANELS, view: View = WHOLE) -> dict[str, Any]:
+def smiles_data(calibration: Calibration, *, view: View = WHOLE) -> dict[str, Any]:
     """Return the smiles as plain values for JSON; a volatility that does not exist is None."""
-    smiles = smiles_of(calibration, at_most=at_most, view=view)
+    smiles = smiles_of(calibration, view=view)
     return {"panels": [smile.to_dict() for smile in smiles], "notes": _notes(seen_in(calibration, view), smiles)}
 
 
@@ -221,7 +220,7 @@ def _smile(calibration: Calibration | Day, rows: Rows, dates: NDArray[np.generic
     return Smile(
         expiry=expiry,
         date=date,
-        title=f"{date} · {length(expiry)}" if date else length(expiry),
+        title=f"{date} · {duration(expiry)}" if date else duration(expiry),
         moneyness=moneyness[shown],
         volatility=volatility[shown],
         bid=_volatility(observed - half, contracts)[shown],
@@ -303,7 +302,7 @@ MOST_SLICES = 12
 MOST_NAMES = 7  # of expiries beside the bar
 
 
-def variance_data(calibration: Calibration, *, at_most: int = MOST_SLICES, view: View = WHOLE) -> dict[str, Any]:
+def variance_data(calibration: Calibration, *, view: View = WHOLE) -> dict[str, Any]:
     """Return the slices as plain values for JSON: market and model, one entry per expiry."""
     return {
         "slices": [
@@ -319,7 +318,7 @@ def variance_data(calibration: Calibration, *, at_most: int = MOST_SLICES, view:
                     "total_variance": style.plain(smile.curve**2 * smile.expiry),
                 },
             }
-            for smile in smiles_of(calibration, at_most=at_most, view=view)
+            for smile in smiles_of(calibration, at_most=MOST_SLICES, view=view)
         ]
     }
 
@@ -357,10 +356,10 @@ def plot_variance(
         panel.set_xlabel("log-moneyness, ln(strike / forward)")
         panel.set_ylabel("total variance, volatility² x years")
         bar = figure.colorbar(style.scale_of(norm, colours), ax=panel, pad=0.01, label="expiry")
-        titles = {smile.expiry: smile.date or length(smile.expiry) for smile in smiles}
+        titles = {smile.expiry: smile.date or duration(smile.expiry) for smile in smiles}
         shown = np.unique(np.linspace(0, len(smiles) - 1, min(MOST_NAMES, len(smiles))).round().astype(int))
         bar.ax.yaxis.set_major_locator(FixedLocator(expiries[shown].tolist()))
-        bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda years, _: titles.get(years, length(years))))
+        bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda years, _: titles.get(years, duration(years))))
         bar.ax.yaxis.set_minor_locator(NullLocator())
         notes = expiries_shown(seen, smiles)
         if notes:

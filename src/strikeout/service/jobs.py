@@ -275,10 +275,6 @@ class Jobs:
             raise NoSuchPageError("There is no such job. Jobs that are over are kept for a while only.")
         return found
 
-    def of_book(self, book: str) -> list[Job]:
-        """Return the jobs of a book, the latest first."""
-        return [job for job in reversed(self._jobs.values()) if job.task.book == book]
-
     def cancel(self, job: Job) -> None:
         """Cancel a job that is not over; its worker ends, and a transaction that is not committed is undone."""
         if job.running is not None and not job.is_over:
