@@ -22,7 +22,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
@@ -170,9 +169,7 @@ class ImportFilter:
     def __enter__(self) -> ImportFilter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._slices is not None:
             self._slices.close()
 
