@@ -111,8 +111,8 @@ def test_errors_of_a_step_that_were_altered_are_found(tmp_path):
         version, first = records.version, next(iter(records.version.parameters))
         values = [[name, (0.5).hex() if name == first else text] for name, text in version.errors["values"]]
         altered = replace(version, errors={**version.errors, "values": values})
-        with records.store.writing() as tx:
-            tx.put("calibration", tx.pages("calibration")[-1], canonical(altered.to_plain()))
+        with records.session.store.writing() as tx:
+            tx.put("calibration", tx.now.pages("calibration")[-1], canonical(altered.to_plain()))
         assert {"PARAMETERS", "VERSIONS"} <= {check.name for check in book.verify().checks if check.holds is False}
 
 
