@@ -2,18 +2,25 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/complex.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <complex>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "arrays.hpp"
 #include "column.hpp"
+#include "descent.hpp"
 #include "dispatch.hpp"
 #include "kernel.hpp"
 
@@ -77,10 +84,15 @@ class Strikes {
     Book at(const Doubles& theta, size_t parameters = HESTON, Kept* kept = nullptr) const {
         if (theta.size() != parameters)
             throw std::invalid_argument("shapes do not fit together: theta is " + std::to_string(parameters) + " numbers");
-        return {theta.data(),   expiries.data(), k.data(), t ? t->data() : nullptr, offsets.data(),
+        return at(theta.data(), kept);
+    }
+    Book at(const double* theta, Kept* kept) const {
+        return {theta, expiries.data(), k.data(), t ? t->data() : nullptr, offsets.data(),
                 static_cast<int64_t>(expiries.size()), half, kept};
     }
 };
+
+static const char* const NOT_ASCENDING = "strikes must be finite and ascending in each part";
 
 // Runs the kernel without Python's lock.
 template <class Run>
@@ -90,7 +102,7 @@ static void run(const Run& kernel) {
         nb::gil_scoped_release free;
         sound = kernel();
     }
-    if (!sound) throw std::invalid_argument("strikes must be finite and ascending in each part");
+    if (!sound) throw std::invalid_argument(NOT_ASCENDING);
 }
 
 using Rows = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
@@ -146,6 +158,24 @@ static Rows line_rows(nb::ndarray<const std::complex<double>, nb::ndim<2>, nb::c
     return owned(std::move(out), functions, n);
 }
 
+using descent::Numbers;
+using Walls = std::tuple<Numbers, Numbers, std::vector<std::pair<int, int>>, std::vector<int>, std::tuple<double, double, double, double>>;
+using Limits = std::tuple<double, double, double, int>;  // freedom, rounding, tolerance, cap
+using Known = std::optional<std::tuple<Numbers, Numbers, double, bool, Numbers, Numbers, Numbers, Numbers>>;
+
+static void check_places(const std::vector<int>& places, size_t size) {
+    for (int i : places)
+        if (i < 0 || static_cast<size_t>(i) >= size) throw std::invalid_argument("a place is not one of the parameters");
+}
+
+// Whether Heston's model has a price at these parameters: Heston._vector of models/heston.py.
+static bool is_heston(const Numbers& theta) {
+    constexpr double SMALLEST_VOL_OF_VOL = 1e-3;
+    for (double x : theta)
+        if (!std::isfinite(x)) return false;
+    return theta[0] > 0.0 && theta[1] > 0.0 && theta[2] >= SMALLEST_VOL_OF_VOL && theta[4] > 0.0 && -1.0 < theta[3] && theta[3] < 1.0;
+}
+
 // The sums over one book, for one theta after the other: its arrays are kept.
 class HestonSums {
     Strikes strikes;
@@ -158,6 +188,48 @@ class HestonSums {
         : strikes(expiries, offsets, k, t, half), scale(scale_), target(target_), threads(threads_) {
         if (scale.size() != strikes.size() || target.size() != strikes.size())
             throw std::invalid_argument("scale and target must be as long as k");
+    }
+    // One start of a search, where nothing needs Python: see descent.hpp. `theta` has the values of parameters that are fixed.
+    nb::tuple descend(Numbers theta, Kept* kept, const std::vector<int>& free, const Walls& walls, const Limits& limits,
+                      const Known& known) const {
+        if (theta.size() != HESTON) throw std::invalid_argument("theta is five numbers");
+        auto [low, high, pairs, edges, steps] = walls;
+        const auto [factor, share, near, edge] = steps;
+        const auto [freedom, rounding, tolerance, cap] = limits;
+        const size_t p = free.size();
+        if (low.size() != p || high.size() != p) throw std::invalid_argument("bounds are needed for every free parameter");
+        check_places(free, HESTON), check_places(edges, p);
+        for (auto [i, j] : pairs) check_places({i, j}, p);
+        const descent::Room room = {{low, high, pairs, factor, share, near}, edges, edge};
+        std::optional<descent::Basin> basin;
+        if (known) {
+            const auto& [point, H, cost, is_held, near_low, near_high, within_low, within_high] = *known;
+            basin = descent::Basin{point, H, cost, is_held, near_low, near_high, within_low, within_high};
+            for (const Numbers* each : {&point, &near_low, &near_high, &within_low, &within_high})
+                if (each->size() != p || H.size() != p * p) throw std::invalid_argument("an optimum has every free parameter");
+        }
+        Numbers start;
+        for (int i : free) start.push_back(theta[static_cast<size_t>(i)]);
+        const auto evaluate = [&](const Numbers& u) {
+            for (size_t n = 0; n < p; n++) theta[static_cast<size_t>(free[n])] = u[n];
+            Numbers sums(SUMS, NAN);
+            if (is_heston(theta)) {
+                const Book book = strikes.at(theta.data(), kept);
+                if (!DISPATCH(heston_sums)(book, scale.data(), target.data(), sums.data(), threads))
+                    throw std::invalid_argument(NOT_ASCENDING);
+            }
+            return descent::Evaluation(std::move(sums), HESTON + 1, free);
+        };
+        const auto search = [&] {
+            nb::gil_scoped_release released;
+            return descent::descend(evaluate, start, room, {freedom, rounding, tolerance}, cap, basin ? &*basin : nullptr);
+        };
+        const descent::Descent end = search();
+        nb::list visits;
+        for (const auto& visit : end.visits)
+            visits.append(nb::make_tuple(visit.cost, visit.gradient, visit.damping, nb::tuple(nb::cast(visit.point)), visit.evaluations));
+        return nb::make_tuple(end.ended, end.point, nb::tuple(nb::cast(end.at.triangle)), visits, end.evaluations,
+                              nb::tuple(nb::cast(end.held)));
     }
     void at(nb::handle theta, nb::handle out, Kept* kept) {
         const Doubles at(theta);
@@ -250,6 +322,8 @@ NB_MODULE(_native, m) {
         .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, double, nb::handle, nb::handle, int>(),
              nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"), nb::arg("t").none(), nb::arg("half"), nb::arg("scale"),
              nb::arg("target"), nb::arg("threads"))
+        .def("descend", &HestonSums::descend, nb::arg("theta"), nb::arg("kept").none(), nb::arg("free"), nb::arg("walls"),
+             nb::arg("limits"), nb::arg("known").none())
         .def("at", &HestonSums::at, nb::arg("theta"), nb::arg("out"), nb::arg("kept").none() = nb::none());
     m.def("heston_weighed", &heston_weighed, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
           nb::arg("quadratic"), nb::arg("linear"), nb::arg("centre"), nb::arg("out"));

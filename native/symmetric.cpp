@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "box.hpp"
 #include "cholesky.hpp"
 #include "column.hpp"
 
@@ -55,21 +56,6 @@ static nb::list forward(nb::list d, nb::list L, nb::list b) {
     return list_of(z.data(), p);
 }
 
-// Solves A x = G for the coordinates that are free, given the steps of those that have stopped; the order of operations is
-// that of calibration/loop.py.
-static void solve_free(const double* A, const double* G, const std::vector<int>& free, const std::vector<int>& stops,
-                       const double* s, int p, double* x) {
-    const int n = static_cast<int>(free.size());
-    std::vector<double> d(n), L(static_cast<size_t>(n) * n);
-    cholesky::factor([&](int i, int j) { return A[free[i] * p + free[j]]; }, n, 0.0, d.data(), L.data());
-    auto right = [&](int i) {
-        double moved = 0.0;
-        for (int j : stops) moved += A[free[i] * p + j] * s[j];
-        return G[free[i]] - moved;
-    };
-    cholesky::solve(right, n, d.data(), L.data(), x);
-}
-
 static std::vector<double> numbers(PyObject* list, Py_ssize_t count) {
     std::vector<double> out(count);
     for (Py_ssize_t i = 0; i < count; i++) out[i] = at(checked(list, count), i);
@@ -83,45 +69,6 @@ static std::vector<double> matrix(PyObject* rows, Py_ssize_t p) {
     return out;
 }
 
-// The steps that solve A s = G within their strides; `stops` grows by the coordinates that stop, which then stand at to[i].
-static void stride(const double* u, const double* A, const double* G, const double* lower, const double* upper, int p,
-                   std::vector<int>& stops, double* s, double* to) {
-    std::vector<int> free;
-    std::vector<double> x(p);
-    for (int k : stops) to[k] = u[k];
-    for (int i = 0; i < p; i++) {
-        s[i] = 0.0;
-        bool is_held = false;
-        for (int k : stops) is_held = is_held || k == i;
-        if (!is_held) free.push_back(i);
-    }
-    while (!free.empty()) {
-        solve_free(A, G, free, stops, s, p, x.data());
-        double over = 1.0;
-        int worst = -1;
-        for (size_t n = 0; n < free.size(); n++) {
-            const int i = free[n];
-            s[i] = x[n];
-            const double room = x[n] > 0.0 ? upper[i] - u[i] : lower[i] - u[i];
-            if (std::fabs(x[n]) > over * std::fabs(room)) over = room != 0.0 ? x[n] / room : INFINITY, worst = i;
-        }
-        if (worst < 0) break;
-        to[worst] = s[worst] > 0.0 ? upper[worst] : lower[worst];
-        s[worst] = to[worst] - u[worst];
-        stops.push_back(worst);
-        for (size_t n = 0; n < free.size(); n++)
-            if (free[n] == worst) {
-                free.erase(free.begin() + static_cast<long>(n));
-                break;
-            }
-    }
-}
-
-static double clamped(double x, double low, double high) {  // what is not a number stays so
-    x = low > x ? low : x;
-    return high < x ? high : x;
-}
-
 static int place(PyObject* pair, Py_ssize_t which, Py_ssize_t p) {
     const long k = PyTuple_CheckExact(pair) && PyTuple_GET_SIZE(pair) == 2 ? PyLong_AsLong(PyTuple_GET_ITEM(pair, which)) : -1;
     if (k < 0 || k >= p) throw std::invalid_argument("a pair is not one of coordinates");
@@ -132,77 +79,23 @@ static int place(PyObject* pair, Py_ssize_t which, Py_ssize_t p) {
 static nb::tuple step(nb::list u_, nb::list H_, nb::list G_, double damping, nb::handle scale, nb::list low_, nb::list high_,
                       nb::tuple pairs_, double factor, double share, double near) {
     const Py_ssize_t p = PyList_GET_SIZE(u_.ptr());
-    const auto u = numbers(u_.ptr(), p), G = numbers(G_.ptr(), p), low = numbers(low_.ptr(), p),
-               high = numbers(high_.ptr(), p), H = matrix(H_.ptr(), p);
-    std::vector<std::pair<int, int>> pairs;
+    const auto u = numbers(u_.ptr(), p), G = numbers(G_.ptr(), p), H = matrix(H_.ptr(), p);
+    box::Box walls = {numbers(low_.ptr(), p), numbers(high_.ptr(), p), {}, factor, share, near};
     for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(pairs_.ptr()); n++) {
         PyObject* pair = PyTuple_GET_ITEM(pairs_.ptr(), n);
-        pairs.emplace_back(place(pair, 0, p), place(pair, 1, p));
+        walls.pairs.emplace_back(place(pair, 0, p), place(pair, 1, p));
     }
-    auto A = H;
-    if (scale.is_none()) {
-        std::vector<double> extra(p);
-        for (Py_ssize_t i = 0; i < p; i++) extra[i] = H[i * p + i];
-        for (auto [i, j] : pairs) {
-            const double r = u[i] / u[j], h = damping * H[i * p + i];
-            extra[i] = 0.0;
-            extra[j] = extra[j] + r * (r * H[i * p + i] - 2.0 * H[i * p + j]);
-            extra[j] = 0.0 > extra[j] ? 0.0 : extra[j];
-            A[i * p + i] += h;
-            A[i * p + j] += h * r;
-            A[j * p + i] += h * r;
-            A[j * p + j] += h * r * r;
-        }
-        for (Py_ssize_t k = 0; k < p; k++) A[k * p + k] += damping * extra[k];
-    } else {
-        const auto size = numbers(scale.ptr(), p);
-        for (Py_ssize_t k = 0; k < p; k++) A[k * p + k] += damping * size[k];
-    }
-    std::vector<double> lower(p), upper(p), s(p), to(p);
-    std::vector<int> stops;
-    for (Py_ssize_t i = 0; i < p; i++) {
-        const double x = u[i], lo = low[i], hi = high[i];
-        if (lo > 0.0) {
-            lower[i] = x / factor > lo ? x / factor : lo;
-            upper[i] = x * factor < hi ? x * factor : hi;
-        } else {
-            const double edge = near * (hi - lo);
-            lower[i] = x - lo < edge ? lo : x + share * (lo - x);
-            upper[i] = hi - x < edge ? hi : x + share * (hi - x);
-        }
-        if ((G[i] < 0.0 && x <= lo) || (G[i] > 0.0 && x >= hi)) stops.push_back(static_cast<int>(i));
-    }
-    stride(u.data(), A.data(), G.data(), lower.data(), upper.data(), static_cast<int>(p), stops, s.data(), to.data());
-    std::vector<bool> stopped(p, false);
-    for (int i : stops) stopped[i] = true;
-    for (Py_ssize_t i = 0; i < p; i++)
-        if (!stopped[i]) to[i] = clamped(u[i] + s[i], lower[i], upper[i]);
-    for (auto [i, j] : pairs)  // straight in the product is curved in u
-        if (!stopped[i]) to[i] = clamped(u[i] + s[i] * (u[j] / to[j]), lower[i], upper[i]);
-    double promised = 0.0;
-    for (Py_ssize_t i = 0; i < p; i++) {
-        double inner = 2.0 * G[i];
-        for (Py_ssize_t j = 0; j < p; j++) inner -= H[i * p + j] * s[j];
-        promised += s[i] * inner;
-    }
+    const auto size = scale.is_none() ? std::vector<double>() : numbers(scale.ptr(), p);
     raise_if_bad();
+    const auto [to, promised] = box::step(walls, u, H, G, damping, scale.is_none() ? nullptr : &size);
     return nb::make_tuple(list_of(to.data(), p), promised);
 }
 
 static double length(nb::list A, nb::list b, double damping) {
     const Py_ssize_t p = PyList_GET_SIZE(A.ptr());
     const auto right = numbers(b.ptr(), p), H = matrix(A.ptr(), p);
-    std::vector<double> d(p), L(static_cast<size_t>(p) * p), z(p);
-    cholesky::factor([&](int i, int j) { return H[i * p + j]; }, static_cast<int>(p), damping, d.data(), L.data());
-    double total = 0.0;
-    for (Py_ssize_t i = 0; i < p; i++) {
-        double t = d[i] * right[i];
-        for (Py_ssize_t j = 0; j < i; j++) t -= L[i * p + j] * z[j];
-        z[i] = t / L[i * p + i];
-        total += z[i] * z[i];
-    }
     raise_if_bad();
-    return std::sqrt(total);
+    return box::length(H, right, box::others(static_cast<int>(p), {}), damping);
 }
 
 // A^-1 by the columns of L^-1 d; not-a-number throughout where a diagonal is zero. `space` holds 2 p p + p numbers.

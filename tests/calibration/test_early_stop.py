@@ -11,7 +11,8 @@ import strikeout as so
 from strikeout.calibration.coordinates import coordinates_of
 from strikeout.calibration.loop import Box, Convergence, Evaluation, descend
 from strikeout.calibration.problem import Problem
-from strikeout.calibration.starts import Basin, agrees, basin_of, best_of, joins, search, starting_points
+from strikeout.calibration.basin import Basin, Joining, basin_of, joins
+from strikeout.calibration.starts import agrees, best_of, search, starting_points
 from strikeout.calibration.termination import Termination
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.objective import objective_of

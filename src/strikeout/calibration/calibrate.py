@@ -184,18 +184,17 @@ def calibrate_as(
     found = (
         _fit_plain(quotes, model, how, progress) if label is None else _fit_panel(quotes, model, how, label, progress)
     )
-    settings, prior = settings_of(quotes, **how.keywords()), Prior.asked(how.latent)
+    settings, prior = settings_of(quotes, **how.keywords()), None if label is None else Prior.asked(how.latent)
     free = Calibration(
         **found,
         residual=how.residual,
         loss=how.loss,
         feller=how.feller,
-        settings=replace(settings, latent=FREE),
+        settings=settings if prior is None else replace(settings, latent=FREE),
         asked=model,
         given=quotes,
     )
-    path = free if prior is None or label is None else with_prior(free, prior)
-    return replace(path, settings=settings)
+    return free if prior is None else replace(with_prior(free, prior), settings=settings)
 
 
 def _fit_plain(quotes: Quotes, model: Model, how: Settings, progress: Progress | None) -> dict[str, Any]:

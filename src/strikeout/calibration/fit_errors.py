@@ -84,24 +84,22 @@ class FitErrors:
 
 def fit_errors(calibration: Calibration) -> FitErrors:
     """Return the fit errors of a calibration."""
-    points, spreads, residual = _measures(calibration)
-    names, place = expiry_names(calibration.used)
+    quotes, residual, points = calibration.used, calibration.residuals, _vol_points(calibration)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spreads = np.where(quotes.spread > 0.0, residual / quotes.spread, np.nan)
+    names, place = expiry_names(quotes)
     errors = [_error(points[rows], spreads[rows], residual[rows]) for rows in (place == n for n in range(len(names)))]
     return FitErrors(_error(points, spreads, residual), dict(zip(names, errors, strict=True)))
 
 
-def overall_error(calibration: Calibration) -> FitError:
-    """Return ``fit_errors(calibration).overall``, without the errors of each expiry."""
-    return _error(*_measures(calibration))
+def overall_vol_points(calibration: Calibration) -> float | None:
+    """Return ``fit_errors(calibration).overall.vol_points``, and nothing else."""
+    return _root_mean_square(_vol_points(calibration))
 
 
-def _measures(calibration: Calibration) -> tuple[Floats, Floats, Floats]:
-    """Return the residual of each quote in volatility points, in spreads and in price."""
-    quotes, residual = calibration.used, calibration.residuals
-    market, model = implied_volatilities(quotes, residual)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spreads = np.where(quotes.spread > 0.0, residual / quotes.spread, np.nan)
-    return 100.0 * (market - model), spreads, residual
+def _vol_points(calibration: Calibration) -> Floats:
+    market, model = implied_volatilities(calibration.used, calibration.residuals)
+    return 100.0 * (market - model)
 
 
 def implied_volatilities(quotes: Quotes, residual: Floats) -> tuple[Floats, Floats]:

@@ -244,13 +244,16 @@ class Box:
         if module is None:
             return self.step_twin(u, H, G, damping, scale=scale)
         size = None if scale is None else list(scale)
-        found: tuple[list[float], float] = module.box_step(list(u), H, list(G), damping, size, *self._given)
+        lower, upper, pairs, _, (factor, share, near, _) = self.given
+        found: tuple[list[float], float] = module.box_step(
+            list(u), H, list(G), damping, size, lower, upper, pairs, factor, share, near
+        )
         return self._to_edges(u, *found)
 
     @cached_property
-    def _given(self) -> tuple[list[float], list[float], tuple[tuple[int, int], ...], float, float, float]:
-        """What every step of the compiled code is given."""
-        return list(self.lower), list(self.upper), self.pairs, FACTOR, SHARE, NEAR
+    def given(self) -> tuple[list[float], list[float], tuple[tuple[int, int], ...], tuple[int, ...], tuple[float, ...]]:
+        """What the compiled code is given."""
+        return list(self.lower), list(self.upper), self.pairs, self.edges, (FACTOR, SHARE, NEAR, EDGE)
 
     def step_twin(
         self, u: Sequence[float], H: Matrix, G: Sequence[float], damping: float, *, scale: Sequence[float] | None = None

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import nan
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from strikeout.calibration.basin import Basin, Joining
 from strikeout.calibration.coordinates import Coordinates
 from strikeout.calibration.loop import (
     BUILTIN,
@@ -30,7 +31,7 @@ from strikeout.models.model import Model
 from strikeout.quotes.contracts import Features
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearizer, rows
-from strikeout.statistics.losses import LEAST_SQUARES, AskedLoss, Loss, Reweighted, RobustLoss, robust_scale
+from strikeout.statistics.losses import LEAST_SQUARES, AskedLoss, Loss, Reweighted, RobustLoss, Squared, robust_scale
 from strikeout.statistics.objective import Objective
 
 SETTLED = 1e-6  # relative change of a threshold; its effect on the parameters is far smaller
@@ -192,6 +193,29 @@ class Problem:
     ) -> Descent:
         freedom, limits = max(len(self.objective) - len(start), 1), self.limits
         convergence = Convergence(freedom, self.objective.rounding, noise, tolerance or limits.tolerance)
+        is_silent = watch is None or (isinstance(watch, Joining) and watch.progress is None)
+        if is_silent and noise is None and self._search is not None:
+            return self._compiled(start, convergence, None if watch is None else watch.known)
         return descend(
             self.evaluate, start, box=self.coordinates.box, convergence=convergence, watch=watch, limits=limits
         )
+
+    @cached_property
+    def _search(self) -> Callable[..., Any] | None:
+        """The model's compiled loop, if it has one for this objective; ``descend`` is its definition."""
+        ready = getattr(self.model, "searcher", None)
+        is_plain = self.objective.residual == "price" and isinstance(self.objective.loss, Squared)
+        if ready is None or not is_plain or self.coordinates.share is not None or self.limits is not BUILTIN:
+            return None
+        found: Callable[..., Any] | None = ready(*self.objective.prepared)
+        return found
+
+    def _compiled(self, start: Sequence[float], convergence: Convergence, known: Basin | None) -> Descent:
+        """Return what ``descend`` returns, without the interpreter in between: a third of the time of a small book."""
+        assert self._search is not None
+        c, theta = self.coordinates, self.coordinates.theta(start)
+        limits = (convergence.freedom, convergence.rounding, convergence.tolerance, self.limits.cap)
+        basin = None if known is None else known.given
+        ended, u, sums, visits, evaluations, held = self._search(theta, c.free, c.box.given, limits, basin)
+        system = c.system(Linearization(sums, len(self.objective)), u, theta)
+        return Descent(u, system, Termination[ended], tuple(map(Visit._make, visits)), evaluations, held)

@@ -1,105 +1,25 @@
-"""Several starts, the best end taken, and how many agree on it.
-
-When a start may stop before its end: an earlier one has found the optimum that it is on its way to.
-
-    symbol  meaning
-    u*, H*  the optimum that is known, and the curvature there
-    H, G    curvature and score at u, a point of the later start
-    s       the step from u to u*, straight in the products of loop.py
-    miss    the length of H^-1 G - s in the metric of H: how far Gauss-Newton's step from u ends from u*
-
-Either u lies where the cost is that of the parabola around u*; or Gauss-Newton, from u, sees u* and little else. Its
-step misses u* by the curvature of the prices on the way, which falls with the square of the way: if it misses by a
-fifth, the next step misses by a twenty-fifth. Newton's method converges from wherever it misses by less
-than a third of the way (Kantorovich), if the prices bend no more elsewhere than on this way.
-"""
+"""Several starts, the best end taken, and how many agree on it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from operator import le
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
+from strikeout.calibration.basin import Basin, Joining, Progress, apart, basin_of
 from strikeout.calibration.coordinates import Coordinates
-from strikeout.calibration.loop import RIDGE, Box, Descent, Evaluation, Visit, Watch
+from strikeout.calibration.loop import Evaluation, Visit
 from strikeout.calibration.problem import AnyPosed, Posed, RobustSearch, Search, SearchEnd
 from strikeout.calibration.termination import Termination
 from strikeout.errors import ParameterError, UsageError
-from strikeout.kernels.symmetric import dot, length
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.losses import AskedLoss, RobustLoss, Squared
 from strikeout.text import Argument
 
-Walls = tuple[list[float], list[float]]
-
-NEAR = 0.2  # of the size of every coordinate of u*: where the parabola is asked
-WITHIN = 1.0  # of the same: where Gauss-Newton is asked
-AIM = 0.2  # of the way, that its step may miss by
-KEPT = 0.1  # of the fall of the cost, that the parabola, or the step, may be wrong by
-
-
-class Basin(NamedTuple):
-    """An optimum that is known, and how far around it each criterion is asked."""
-
-    end: Descent
-    near: Walls
-    within: Walls
-
-
-def basin_of(end: Descent) -> Basin:
-    """Return the basin around the end of a search."""
-    return Basin(end, _walls(end.point, NEAR), _walls(end.point, WITHIN))
-
-
-def joins(u: Sequence[float], at: Evaluation, known: Basin, box: Box) -> bool:
-    """Return whether a search at u is on its way to the optimum that is known.
-
-    A judgement, not a proof: on 40 random books, tests follow every start that joined to an end of its own, which
-    agrees with that optimum.
-    """
-    end = known.end
-    gap = at.cost - end.system.cost
-    if not gap > 0.0 or not _between(u, known.within):
-        return False
-    if _between(u, known.near):
-        way = apart(u, end)
-        if abs(gap - way) <= KEPT * way + 1e-9 * end.system.cost:
-            return True
-    if end.held:  # there the score is not zero, and no step of Gauss-Newton's ends
-        return False
-    H, G = at.curvature, at.score
-    s = box.straight(u, end.point)
-    moved = [dot(row, s) for row in H]
-    way, promised = dot(s, moved), 2.0 * dot(G, s)
-    if not abs(gap - (promised - way)) <= KEPT * gap:
-        return False
-    miss = length(H, [g - h for g, h in zip(G, moved, strict=True)], RIDGE)
-    return miss * miss <= AIM * AIM * way
-
-
-def apart(u: Sequence[float], other: Descent) -> float:
-    """Return the squared distance of u from the end of a search, in the metric of the curvature there."""
-    d = [a - b for a, b in zip(u, other.point, strict=True)]
-    return dot(d, [dot(row, d) for row in other.system.curvature])
-
-
-def _walls(point: Sequence[float], share: float) -> Walls:
-    return [x - share * abs(x) for x in point], [x + share * abs(x) for x in point]
-
-
-def _between(u: Sequence[float], walls: Walls) -> bool:
-    lower, upper = walls
-    return all(map(le, lower, u)) and all(map(le, u, upper))
-
-
 Start = Mapping[str, float]
 Stages = Sequence[Mapping[str, float]]
-Progress = Callable[[int, Visit], None]
 
 STARTS = 4  # canonical starts of a search, unless others are asked for
 AGREEMENT = 1e-3  # standard errors: ends closer than this are one optimum
 NEARLY = 0.1  # standard errors: how far from the optimum of a simpler model its search may end
-PATIENCE = 60  # evaluations, after which a start far behind the best is let go
 
 
 def starting_points(model: Model, coordinates: Coordinates, starts: int | Start | Sequence[Start]) -> list[list[float]]:
@@ -149,12 +69,14 @@ def search(
     """
     ends: list[SearchEnd[AnyPosed]] = [] if first is None else [first]
     best = first if first is not None and first.descent.termination.converged else None
+    known = _basin(best)
     for number, point in enumerate(points, len(ends)):
-        end = problem.follow(point, _watch(best, problem.coordinates.box, number, progress))
+        is_watched = known is not None or progress is not None
+        end = problem.follow(point, Joining(known, problem.coordinates.box, number, progress) if is_watched else None)
         if end.descent.termination is Termination.JOINED:
             end = SearchEnd(end.descent, end.objective, end.merit, joined=best)
         if end.descent.termination.converged and (best is None or end.merit < best.merit):
-            best = end
+            best, known = end, _basin(end)
         ends.append(end)
     return ends
 
@@ -228,19 +150,6 @@ def agrees(end: SearchEnd[Posed], best: SearchEnd[Posed]) -> bool:
     return apart(end.descent.point, best.descent) <= limit
 
 
-def _watch(best: SearchEnd[Posed] | None, box: Box, number: int, progress: Progress | None) -> Watch | None:
-    if best is None and progress is None:
-        return None
-    known = basin_of(best.descent) if best is not None and isinstance(best.objective.loss, Squared) else None
-
-    def watch(u: Sequence[float], at: Evaluation, visit: Visit) -> Termination | None:
-        if progress is not None:
-            progress(number, visit)
-        if known is None:
-            return None
-        if joins(u, at, known, box):
-            return Termination.JOINED
-        behind = visit.evaluations >= PATIENCE and at.cost > 4.0 * known.end.system.cost
-        return Termination.ABANDONED if behind else None
-
-    return watch
+def _basin(best: SearchEnd[Posed] | None) -> Basin | None:
+    """Return what later starts may join: nothing under a robust loss, whose threshold differs from start to start."""
+    return basin_of(best.descent) if best is not None and isinstance(best.objective.loss, Squared) else None

@@ -1,3 +1,5 @@
+from typing import Any
+
 from numpy import bool_, complex128, float64, int32, int64, intp, uint64
 from numpy.typing import NDArray
 
@@ -28,6 +30,15 @@ class HestonSums:
         threads: int,
     ) -> None: ...
     def at(self, theta: NDArray[float64], out: NDArray[float64], kept: HestonKept | None = None) -> None: ...
+    def descend(
+        self,
+        theta: list[float],
+        kept: HestonKept | None,
+        free: tuple[int, ...],
+        walls: tuple[Any, ...],
+        limits: tuple[float, float, float, int],
+        known: tuple[Any, ...] | None,
+    ) -> tuple[str, list[float], tuple[float, ...], list[tuple[Any, ...]], int, tuple[int, ...]]: ...
 
 def heston_weighed(
     theta: NDArray[float64],

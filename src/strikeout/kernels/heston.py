@@ -75,6 +75,18 @@ def accumulator(kernel: str, part: Parts, scale: Floats, target: Floats) -> Call
     return found
 
 
+def searcher(kernel: str, part: Parts, scale: Floats, target: Floats) -> Callable[..., Any] | None:
+    """Return the compiled search for the least of the sums of ``accumulator``; None without one.
+
+    None also for a book that is worth several threads: its evaluations take so long that the interpreter between
+    them is nothing, and can be interrupted.
+    """
+    if kernel == "numpy" or part.k.size + EXPIRY * part.expiries.size >= WORTH_THREADS:
+        return None
+    found: Callable[..., Any] = compiled().HestonSums(*part, scale, target, 1).descend
+    return found
+
+
 def weighed(kernel: str, theta: Floats, part: Parts, quadratic: Floats, linear: Floats, centre: Floats) -> Floats:
     """Return the sums of ``products.weighed`` over slices of nodes, ``d`` the value less the centre."""
     if kernel == "numpy":

@@ -153,6 +153,12 @@ class Heston:
 
         return sums
 
+    def searcher(self, contracts: Contracts, scale: Floats, target: Floats) -> Callable[..., Any] | None:
+        """Return the compiled search over these contracts, from a theta; None if Python follows it."""
+        layout = self._layout(contracts)
+        search = kernel_of.searcher(self.kernel, layout.parts, layout.sorted(scale), layout.sorted(target))
+        return None if search is None else lambda theta, *how: search(theta, self._kept(np.array(theta)), *how)
+
     def _kept(self, vector: Floats) -> Any:
         """Return what the kernel keeps at a canonical start, where every search of a fleet begins; None elsewhere."""
         key = vector.tobytes()

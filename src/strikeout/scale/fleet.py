@@ -17,7 +17,7 @@ import polars as pl
 
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.fit_errors import overall_error
+from strikeout.calibration.fit_errors import overall_vol_points
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, StrikeoutError, UsageError
 from strikeout.models.model import Model
@@ -80,7 +80,7 @@ class Fit:
             found = calibrate(quotes, model, **settings)
         except RefusedError as error:
             return Fit.refused(group, len(quotes), error)
-        points = overall_error(found).vol_points
+        points = overall_vol_points(found)
         return Fit(
             group,
             len(quotes),
