@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +33,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:
     with _folder() as folder:
         lake = _lake(folder / "lake", files, size)
         rows, facts = _gather(lake, folder / "cache", files * size, with_dask=not is_full)
+        facts |= _peaks(lake)
         fleet, more = _fleet(folder / "chains", 16 if is_quick else 128)
     return Result("lake", is_quick, (*rows, *fleet), facts | more)
 
@@ -106,6 +109,33 @@ def _gather(
     facts["calibration from the states, seconds"] = solve
     facts["converged"] = str(calibration.converged)
     return rows, facts
+
+
+PEAK = """
+import resource, sys
+import strikeout as so
+from strikeout.scale import Lake, Processes, gather
+if __name__ == "__main__":
+    gathered = gather(Lake(sys.argv[1]), tags="licence", engine=Processes(2))
+    gathered.without(licence="L3").total()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def _peaks(lake: so.scale.Lake) -> dict[str, float | str]:
+    """Return the peak memory of a driver, in a process of its own, of a quarter of the files and of all."""
+    folder, found = Path(lake.path).parent / "peak", {}
+    folder.mkdir()
+    script = folder / "peak.py"
+    script.write_text(PEAK)
+    for count in (len(lake.partitions) // 4, len(lake.partitions)):
+        part = folder / str(count)
+        part.mkdir()
+        for name in lake.partitions[:count]:
+            (part / name).symlink_to(lake.location(name))
+        done = subprocess.run([sys.executable, script, part], check=True, capture_output=True, text=True)
+        found[f"peak memory of a driver of {count} files, MB"] = round(int(done.stdout) / 1e3)
+    return found
 
 
 def _same(found: so.scale.Gathered, loop: so.scale.Gathered) -> str:

@@ -133,5 +133,5 @@ def test_places_and_lengths_that_do_not_fit_are_refused(what, value):
         "known": None,
     }
     assert search(**given)[0]
-    with pytest.raises(ValueError, match="needed|fit|places?|five|every"):
+    with pytest.raises(ValueError, match=r"needed|place|five|every"):
         search(**(given | {what: value}))

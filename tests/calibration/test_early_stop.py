@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.calibration.basin import Basin, basin_of, joins
 from strikeout.calibration.coordinates import coordinates_of
 from strikeout.calibration.loop import Box, Convergence, Evaluation, descend
 from strikeout.calibration.problem import Problem
-from strikeout.calibration.basin import Basin, Joining, basin_of, joins
 from strikeout.calibration.starts import agrees, best_of, search, starting_points
 from strikeout.calibration.termination import Termination
 from strikeout.statistics.linearization import Linearization

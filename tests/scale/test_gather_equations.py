@@ -77,7 +77,7 @@ def test_states_come_from_the_cache_and_are_found_again(lake, panel, tmp_path):
 
 def test_a_changed_state_does_not_pass_for_the_gathered_one(lake):
     gathered = so.scale.gather(lake, tags="licence", at=At(HESTON, panel="date"), engine="here")
-    part = replace(gathered.parts[0], state=gathered.parts[1].state)
+    part = replace(gathered.parts[0], begin=gathered.parts[1].begin, end=gathered.parts[1].end)
     assert replace(gathered, parts=(part, *gathered.parts[1:])).verify(1.0).wrong == (part.partition,)
     receipt, parts = unseal(seal(gathered.receipts[0], gathered.parts[:2]))
     assert (receipt, [one.state for one in parts]) == (gathered.receipts[0], [one.state for one in gathered.parts[:2]])

@@ -96,9 +96,9 @@ def _between(u: Sequence[float], walls: Walls) -> bool:
 
 @dataclass(frozen=True)
 class Joining:
-    """Looks at every accepted point of a start: reports it, and ends the search if an optimum that is known explains it.
+    """A watch of one start: reports every accepted point, and ends the search if it joins an optimum that is known.
 
-    The compiled search does the same without Python, if there is nobody to report to (native/descent.hpp).
+    The compiled search does the same without Python, if nothing is to be reported (native/descent.hpp).
     """
 
     known: Basin | None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, run
 
 import numpy as np
 
+from strikeout.calibration.basin import Progress
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.coordinates import CHOICES, Bounds, Coordinates, coordinates_of
 from strikeout.calibration.from_moments import calibrate_moments
@@ -41,7 +42,7 @@ from strikeout.calibration.settings import FREE, Choice, Settings, chosen, setti
 from strikeout.calibration.smiles import is_by_smile, search_by_smile
 from strikeout.calibration.smoothing import with_prior
 from strikeout.calibration.standard_errors import Errors, check_errors
-from strikeout.calibration.starts import STARTS, Progress, Start, best_of, search, searched, stages_of, starting_points
+from strikeout.calibration.starts import STARTS, Start, best_of, search, searched, stages_of, starting_points
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.kernels.arrays import Floats
 from strikeout.models.model import Model, ParameterSpace

@@ -35,6 +35,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from strikeout.calibration.basin import Progress
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.coordinates import CHOICES, Coordinates, coordinates_of
 from strikeout.calibration.loop import Convergence, Evaluation, Watch, descend
@@ -42,7 +43,7 @@ from strikeout.calibration.misfit import moments_far_from_smooth
 from strikeout.calibration.problem import SearchEnd
 from strikeout.calibration.result import concluded
 from strikeout.calibration.settings import Settings
-from strikeout.calibration.starts import STARTS, Progress, best_of, search, staged, stages_of, starting_points
+from strikeout.calibration.starts import STARTS, best_of, search, staged, stages_of, starting_points
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.kernels import chebyshev, int192
 from strikeout.kernels.arrays import Floats

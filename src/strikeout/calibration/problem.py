@@ -193,9 +193,11 @@ class Problem:
     ) -> Descent:
         freedom, limits = max(len(self.objective) - len(start), 1), self.limits
         convergence = Convergence(freedom, self.objective.rounding, noise, tolerance or limits.tolerance)
-        is_silent = watch is None or (isinstance(watch, Joining) and watch.progress is None)
-        if is_silent and noise is None and self._search is not None:
-            return self._compiled(start, convergence, None if watch is None else watch.known)
+        if noise is None and self._search is not None:
+            if watch is None:
+                return self._compiled(start, convergence, None)
+            if isinstance(watch, Joining) and watch.progress is None:
+                return self._compiled(start, convergence, watch.known)
         return descend(
             self.evaluate, start, box=self.coordinates.box, convergence=convergence, watch=watch, limits=limits
         )

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from strikeout.calibration.basin import Progress
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
 from strikeout.calibration.fit_errors import quote_fits
 from strikeout.calibration.latent_problem import parts_of
 from strikeout.calibration.loop import Descent, Visit
 from strikeout.calibration.problem import Problem, SearchEnd
-from strikeout.calibration.starts import Progress, best_of, search
+from strikeout.calibration.starts import best_of, search
 from strikeout.calibration.termination import Termination
 from strikeout.models.expiries import Smiles, label
 from strikeout.models.svi import SVI

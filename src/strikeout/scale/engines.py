@@ -108,10 +108,10 @@ class Processes:
             ) as pool:
                 try:
                     places = {pool.submit(task, batch): place for place, batch in waiting.items()}
-                    for done in as_completed(places):
-                        answer = done.result()
-                        del waiting[places[done]]
-                        yield answer
+                    for done in as_completed(list(places)):
+                        yield done.result()
+                        del waiting[places.pop(done)]  # an answer that is kept is memory that grows
+                        del done
                 except BrokenProcessPool:
                     continue  # the pool is lost as a whole: what is left goes to a new one
             return

@@ -20,7 +20,6 @@ from strikeout.scale.lake import Lake
 from strikeout.scale.partition import (
     PARTITION,
     Answer,
-    Part,
     Plan,
     Point,
     Receipt,
@@ -30,6 +29,7 @@ from strikeout.scale.partition import (
     canary,
     unseal,
 )
+from strikeout.scale.spill import Spill, SpilledPart, total
 from strikeout.statistics.moments import Basis
 from strikeout.tables import Cell, Table, number
 from strikeout.text import many
@@ -37,6 +37,7 @@ from strikeout.text import many
 Progress = Callable[[str, int, int], None]
 
 BATCHES_PER_WORKER = 4  # so that one slow batch does not keep the others waiting
+LARGEST_BATCH = 8  # partitions whose states a worker, and the driver, has in memory together
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Recount:
 
 @dataclass(frozen=True, repr=False)
 class Gathered:
-    """The states of a lake by partition and tag; ``calibrate`` takes their sum.
+    """The states of a lake by partition and tag, on disk; ``calibrate`` takes their sum, which is in memory.
 
     Attributes:
         plan: the lake and how its states are computed.
@@ -64,7 +65,7 @@ class Gathered:
     """
 
     plan: Plan
-    parts: tuple[Part, ...]
+    parts: tuple[SpilledPart, ...]
     receipts: tuple[Receipt, ...]
     reused: int = 0
     engine: Engine = field(default_factory=Here)
@@ -81,7 +82,7 @@ class Gathered:
 
     @cached_property
     def _sum(self) -> State:
-        return self.plan.total([part.state for part in self.parts])
+        return total(self.plan, self.parts)
 
     def total(self, *, pool: bool = False) -> State:
         """Return the sum of all states: moments, or a ``System`` of normal equations.
@@ -199,10 +200,10 @@ class Gathered:
                     )
         return asked
 
-    def _value(self, part: Part, name: str) -> str:
+    def _value(self, part: SpilledPart, name: str) -> str:
         return part.partition if name == PARTITION else part.tags[self.tags.index(name)]
 
-    def _has(self, part: Part, asked: Mapping[str, tuple[str, ...]]) -> bool:
+    def _has(self, part: SpilledPart, asked: Mapping[str, tuple[str, ...]]) -> bool:
         return all(self._value(part, name) in values for name, values in asked.items())
 
     def verify(self, share: float = 0.05, *, seed: int = 0) -> Recount:
@@ -344,15 +345,13 @@ def gather(
 
 def _collected(plan: Plan, partitions: Sequence[str], engine: Engine, progress: Progress | None) -> Gathered:
     """Return the states of some partitions, each of them once."""
-    size = max(1, ceil(len(partitions) / (BATCHES_PER_WORKER * max(engine.workers, 1))))
+    size = min(max(1, ceil(len(partitions) / (BATCHES_PER_WORKER * max(engine.workers, 1)))), LARGEST_BATCH)
     batches = [tuple(partitions[place : place + size]) for place in range(0, len(partitions), size)]
     if len(batches) == 1:
         engine = Here()
     seen: dict[tuple[str, ...], Answer] = {}
     digests: dict[tuple[str, ...], str] = {}
-    parts: list[Part] = []
-    receipts: list[Receipt] = []
-    done = 0
+    spill, parts, receipts, done = Spill(plan), list[SpilledPart](), list[Receipt](), 0
     for answer in engine.answers(partial(answer_batch, plan), batches):
         _refuse_other_arithmetic(answer)
         digest = sha256(b"".join(answer.sealed)).hexdigest()
@@ -361,11 +360,13 @@ def _collected(plan: Plan, partitions: Sequence[str], engine: Engine, progress: 
             continue
         _refuse_errors(answer)
         seen[answer.batch], digests[answer.batch] = replace(answer, sealed=()), digest
-        unsealed = [unseal(sealed) for sealed in answer.sealed]
-        _refuse_other_partitions(answer, [receipt for receipt, _ in unsealed])
-        for receipt, own in unsealed:
-            receipts.append(receipt)
-            parts += own
+        own = []
+        for sealed in answer.sealed:
+            receipt, states = unseal(sealed)
+            own.append(receipt)
+            parts += spill.keep(sealed, states)
+        _refuse_other_partitions(answer, own)
+        receipts += own
         done += len(answer.batch)
         if progress is not None:
             progress(answer.batch[-1], done, len(partitions))
@@ -388,11 +389,11 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
-def _place(part: Part) -> tuple[str, tuple[str, ...]]:
+def _place(part: SpilledPart) -> tuple[str, tuple[str, ...]]:
     return part.partition, part.tags
 
 
-def _digests(parts: Iterable[Part]) -> dict[tuple[str, tuple[str, ...]], str]:
+def _digests(parts: Iterable[SpilledPart]) -> dict[tuple[str, tuple[str, ...]], str]:
     return {_place(part): part.state.digest() for part in parts}
 
 

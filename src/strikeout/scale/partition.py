@@ -87,6 +87,7 @@ class Part:
     partition: str
     tags: tuple[str, ...]
     state: State
+    span: tuple[int, int] = field(default=(0, 0), compare=False)  # where sealed bytes have it, if it was read from some
 
     @property
     def count(self) -> int:
@@ -163,6 +164,15 @@ class Plan:
     removal: Removal | None = None
     point: Point | None = None  # of normal equations; moments are gathered without it
 
+    def decoded(self, data: bytes) -> State:
+        """Return a state of this plan from its bytes."""
+        return _decoded(data, None if self.point is None else self.point.schema(self.weights), self.latent)
+
+    @property
+    def latent(self) -> str | None:
+        """The parameter of each group of a panel."""
+        return None if self.point is None else self.point.latent
+
     def total(self, states: Sequence[State]) -> State:
         """Return the sum of states of this plan."""
         if self.point is None:
@@ -174,7 +184,7 @@ class Plan:
             for group, block in state.blocks.items():
                 blocks.setdefault(group, []).append(block)
         zero = NormalEquations.zero(self.point.schema(self.weights))
-        return System({group: NormalEquations.total([zero, *own]) for group, own in blocks.items()}, self.point.latent)
+        return System({group: NormalEquations.total([zero, *own]) for group, own in blocks.items()}, self.latent)
 
 
 @dataclass(frozen=True)
@@ -353,16 +363,17 @@ def unseal(data: bytes) -> tuple[Receipt, list[Part]]:
     """
     if not is_whole(data):
         raise RefusedError(f"States of {len(data):,} bytes were changed on their way or in the cache. Gather again.")
-    line, _, rest = data[:-_SEAL].partition(b"\n")
+    line, _, _ = data[:-_SEAL].partition(b"\n")
     with refuse_damage(data):  # the seal needs no key: a person who can write to the cache can make it match
         head = parse(line)
         receipt = _receipt(head)
-        parts, place = [], 0
+        parts, place = [], len(line) + 1
         for tags, size, schema, latent in zip(
             head["tags"], head["sizes"], head["schemas"], head["latents"], strict=True
         ):
-            state = _decoded(rest[place : place + size], schema, latent)
-            parts.append(Part(receipt.partition, tuple(tags), state))
+            made = None if schema is None else remade_schema(schema)
+            state = _decoded(data[place : place + size], made, latent)
+            parts.append(Part(receipt.partition, tuple(tags), state, (place, place + size)))
             place += size
         return receipt, parts
 
@@ -382,11 +393,8 @@ def _encoded(state: State) -> bytes:
     return encode_moments(state) if isinstance(state, Moments) else encode_state(_schema_of(state), state)
 
 
-def _decoded(data: bytes, schema: Mapping[str, Any] | None, latent: str | None) -> State:
-    if schema is None:
-        return decode_moments(data)
-    made = remade_schema(schema)
-    return decode_state(made, defaultdict(lambda: made), latent, data)
+def _decoded(data: bytes, schema: Schema | None, latent: str | None) -> State:
+    return decode_moments(data) if schema is None else decode_state(schema, defaultdict(lambda: schema), latent, data)
 
 
 @cache
