@@ -5,9 +5,11 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import polars as pl
 import pytest
 
 from strikeout.errors import UnknownIdError, UsageError
+from strikeout.quotes import row_values
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.names import NameIndex, fingerprints
 from strikeout.quotes.quotes import Quotes
@@ -179,3 +181,13 @@ def test_cutting_more_quotes_takes_no_more_calls() -> None:
 def test_numbers_that_came_as_text_are_told_in_the_order_of_the_numbers() -> None:
     assert "0 to 11 (12 values)" in book(12, labels={"day": [str(n) for n in range(12)]}).summary()
     assert "a to d (4 values)" in book(4, labels={"day": list("dbca")}).summary()
+
+
+@pytest.mark.parametrize("piece", [1, 3, 100_000])
+def test_names_of_any_characters_and_lengths_are_read_as_they_are(monkeypatch, piece):
+    names = ["a", "Zürich", "東京/C", "\U0001f600" * 3, "SPX/2024-03-15/4500.5/P", " b ", "é"]
+    monkeypatch.setattr(row_values, "PIECE", piece)
+    found = row_values._names(pl.Series(names))
+    assert found.tolist() == names
+    assert found.dtype == np.array(names).dtype
+    assert row_values._names(pl.Series([], dtype=pl.String)).tolist() == []

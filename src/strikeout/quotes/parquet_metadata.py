@@ -226,12 +226,15 @@ class _Bytes:
         return int(self.data[self.take(1)])
 
     def varint(self) -> int:
-        found = 0
-        for place in range(LONGEST_VARINT):
-            byte = self.byte()
+        found, data, begin = 0, self.data, self.at
+        for place, at in enumerate(range(begin, min(begin + LONGEST_VARINT, self.end))):
+            byte = data[at]
             found |= (byte & 0x7F) << (7 * place)
             if byte < 0x80:
+                self.at = at + 1
                 return found
+        if self.end - begin < LONGEST_VARINT:
+            raise DamageError("metadata that end too early")
         raise DamageError("a number of more than 64 bits")
 
     def number(self, kind: int) -> int:

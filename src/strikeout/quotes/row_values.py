@@ -243,7 +243,9 @@ def label_array(column: pl.Series, *, is_gappy: bool = False) -> NDArray[np.gene
         return np.array(column.extend_constant(None, 1).to_numpy()[:-1] if is_gappy else column.to_numpy())
     filled = column.fill_null("")
     if filled.len() and (filled == filled[0]).all():
-        return np.repeat(np.array([filled[0]], object), filled.len())
+        same = np.empty(filled.len(), object)
+        same.fill(filled[0])  # a third of the time of repeat
+        return same
     distinct = filled.unique().sort()
     if distinct.len() > column.len() // 4:
         return filled.to_numpy().astype(object)
@@ -505,8 +507,11 @@ def book_of(ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, *, gappy: 
 
 
 def _names(ids: pl.Series) -> np.ndarray[Any, np.dtype[np.str_]]:
-    """Return an array of text, some at a time: all at once, as Python objects, take more memory than the quotes."""
-    names = np.empty(ids.len(), f"U{np.max(ids.str.len_chars().to_numpy(), initial=1)}")
+    """Return an array of text, some at a time: all at once take more memory than the quotes."""
+    width = int(np.max(ids.str.len_chars().to_numpy(), initial=1))
+    names = np.empty(ids.len(), f"U{width}")
     for begin in range(0, ids.len(), PIECE):
-        names[begin : begin + PIECE] = ids.slice(begin, PIECE).to_numpy()
+        # Padded and joined they are the array's own bytes: no Python object for each name.
+        text = ids.slice(begin, PIECE).str.pad_end(width, "\0").str.join("")[0]
+        names[begin : begin + PIECE] = np.frombuffer(text.encode("utf-32-le"), f"<U{width}")
     return names

@@ -37,7 +37,7 @@ from strikeout.text import many
 Progress = Callable[[str, int, int], None]
 
 BATCHES_PER_WORKER = 4  # so that one slow batch does not keep the others waiting
-LARGEST_BATCH = 8  # partitions whose states a worker, and the driver, has in memory together
+LARGEST_BATCH = 4  # partitions whose states a worker, and the driver, has in memory together
 
 
 @dataclass(frozen=True)
