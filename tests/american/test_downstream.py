@@ -66,8 +66,8 @@ class Case:
 
 # Without a rate the removal moves forward and discount of the slice; with dividends forward and borrow.
 HOW: dict[str, dict[str, Any]] = {
-    "forward and discount move": {"exercise": "auto"},
-    "the borrow moves": {"exercise": "auto", "constants": {"rate": RATE}, "dividends": PAID},
+    "forward and discount move": {},
+    "the borrow moves": {"constants": {"rate": RATE}, "dividends": PAID},
 }
 
 

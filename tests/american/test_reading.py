@@ -41,26 +41,26 @@ def sound(chain: pl.DataFrame) -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def quotes() -> so.Quotes:
-    return so.read_quotes(CHAIN, exercise="auto")
+    return so.read_quotes(CHAIN)
 
 
 def test_rows_marked_american_are_converted_and_no_longer_flagged(quotes):
-    found = inspect_quotes(CHAIN, exercise="auto")
+    found = inspect_quotes(CHAIN)
     assert "Q203" not in found.issues.counts
-    assert inspect_quotes(CHAIN).issues.counts["Q203"] == CHAIN.height
+    assert inspect_quotes(CHAIN, exercise="european").issues.counts["Q203"] == CHAIN.height
     assert np.isfinite(quotes.labels["american_mid"]).all()
-    assert same(quotes, american.to_european(so.read_quotes(sound(CHAIN))))
+    assert same(quotes, american.to_european(so.read_quotes(sound(CHAIN), exercise="european")))
 
 
 def test_a_chain_that_does_not_state_its_exercise_is_american_if_asked(quotes):
     unmarked = CHAIN.drop("exercise")
     assert same(so.read_quotes(unmarked, exercise="american"), quotes)
-    assert same(so.read_quotes(unmarked, exercise="auto"), so.read_quotes(unmarked))
+    assert same(so.read_quotes(unmarked), so.read_quotes(unmarked, exercise="european"))
 
 
 def test_rows_marked_european_stay_as_they_are_among_american_ones():
     mixed = CHAIN.with_columns(exercise=pl.when(pl.col("expiry_years") < 0.2).then(pl.lit("E")).otherwise(pl.lit("A")))
-    found, plain = so.read_quotes(mixed, exercise="auto"), so.read_quotes(mixed)
+    found, plain = so.read_quotes(mixed), so.read_quotes(mixed, exercise="european")
     short = found.contracts.expiry < 0.2
     assert np.isnan(found.labels["american_mid"][short]).all()
     assert np.isfinite(found.labels["american_mid"][~short]).all()
@@ -72,10 +72,10 @@ def test_american_rows_need_a_spot():
     with pytest.raises(ColumnError) as refused:
         so.read_quotes(CHAIN.drop("spot"), exercise="american")
     assert refused.value.missing == "spot"
-    without = inspect_quotes(CHAIN.drop("spot"), exercise="auto")
+    without = inspect_quotes(CHAIN.drop("spot"))
     assert without.issues.counts["Q203"] == without.count == CHAIN.height
     constant = so.read_quotes(CHAIN.drop("spot"), exercise="american", constants={"spot": SPOT})
-    assert same(constant, so.read_quotes(CHAIN, exercise="auto"))
+    assert same(constant, so.read_quotes(CHAIN))
 
 
 def test_other_words_are_refused():
@@ -93,39 +93,39 @@ def test_a_price_that_exercising_now_pays_is_rejected_with_its_code():
         bid=pl.when(deep).then(now - 0.05).otherwise(pl.col("bid")),
         ask=pl.when(deep).then(now + 0.05).otherwise(pl.col("ask")),
     )
-    found = inspect_quotes(chain, exercise="auto")
+    found = inspect_quotes(chain)
     assert found.issues.counts["Q117"] >= chain.filter(deep).height == 6
     assert found.unreadable == 0  # such rows do not speak against the file
-    assert inspect_quotes(chain).issues.counts.get("Q117", 0) == 0
+    assert inspect_quotes(chain, exercise="european").issues.counts.get("Q117", 0) == 0
 
 
 def test_large_premiums_and_loose_conversions_are_flagged(quotes):
-    found = inspect_quotes(CHAIN, exercise="auto")
+    found = inspect_quotes(CHAIN)
     c, mid = quotes.contracts, quotes.labels["american_mid"]
     assert found.issues.counts["Q220"] == np.count_nonzero(mid - quotes.observed > quotes.spread)
     now = np.where(c.is_call, SPOT - c.strike, c.strike - SPOT)
     assert found.issues.counts.get("Q221", 0) == np.count_nonzero((now > 0) & (mid - now < 0.5 * quotes.spread))
-    strict = inspect_quotes(CHAIN, exercise="auto", checks={"Q220": "reject"})
+    strict = inspect_quotes(CHAIN, checks={"Q220": "reject"})
     assert strict.cut == found.issues.counts["Q220"]
 
 
 def test_a_row_with_its_own_forward_depends_on_itself_alone():
     T = pl.col("expiry_years")
     chain = CHAIN.with_columns(forward=SPOT * (0.032 * T).exp(), rate=RATE)
-    whole, part = so.read_quotes(chain, exercise="auto"), so.read_quotes(chain[5:9], exercise="auto")
+    whole, part = so.read_quotes(chain), so.read_quotes(chain[5:9])
     assert same(whole.only(part.ids), part)
     assert (whole.labels["american_mid"] - whole.observed).max() > 0.1
 
 
 def test_volatilities_in_the_place_of_prices_are_read_as_they_are():
     chain = CHAIN.drop("bid", "ask").with_columns(iv=0.2, forward=100.0, discount=1.0)
-    assert same(so.read_quotes(chain, exercise="auto"), so.read_quotes(chain))
+    assert same(so.read_quotes(chain), so.read_quotes(chain, exercise="european"))
 
 
 def test_chunks_on_disk_give_the_same_bits(quotes, tmp_path):
     CHAIN.write_csv(tmp_path / "chain.csv")
     with inspect_quotes(
-        tmp_path / "chain.csv", exercise="auto", chunking=Chunking(folder=tmp_path, size=600, at_once=10)
+        tmp_path / "chain.csv", chunking=Chunking(folder=tmp_path, size=600, at_once=10)
     ) as found:
         assert same(found.quotes, quotes)
         assert same(found.sample(3), quotes[:3])
@@ -138,11 +138,12 @@ def test_a_written_file_gives_the_same_bits(quotes, tmp_path):
 
 
 def test_the_correction_by_slice_is_the_difference_of_volatilities(quotes):
-    found = inspect_quotes(CHAIN, exercise="auto").conversion()
+    found = inspect_quotes(CHAIN).conversion()
     assert found.converted.sum() == len(quotes)
     assert (np.diff(found.correction) > 0).all()  # early exercise is worth more the longer the option runs
     assert 0.0 < found.correction[0] < found.correction[-1] < 1.5
-    assert inspect_quotes(CHAIN).conversion() is None
+    assert inspect_quotes(CHAIN, exercise="european").conversion() is None
+    assert inspect_quotes(CHAIN.with_columns(exercise=pl.lit("E"))).conversion() is None
 
 
 ROWS = st.lists(st.integers(0, sound(CHAIN).height - 1), min_size=1, max_size=6, unique=True)
@@ -152,9 +153,9 @@ ROWS = st.lists(st.integers(0, sound(CHAIN).height - 1), min_size=1, max_size=6,
 @given(ROWS)
 def test_whatever_is_removed_what_is_left_has_the_bits_of_a_file_that_never_had_it(rows):
     chain = sound(CHAIN)
-    whole = so.read_quotes(chain, exercise="auto")
+    whole = so.read_quotes(chain)
     gone = whole.ids[rows]
-    never = so.read_quotes(chain[[n for n in range(chain.height) if n not in rows]], exercise="auto")
+    never = so.read_quotes(chain[[n for n in range(chain.height) if n not in rows]])
     assert same(whole.without(gone), never)
 
 
@@ -163,7 +164,7 @@ def test_forgetting_equals_a_file_that_never_had_the_rows_also_if_the_forward_mo
     chain = sound(CHAIN)
     strike = 100.0 if where == "at the money" else 80.0
     gone = (pl.col("strike") == strike) & (pl.col("expiry_years") > 0.9)
-    whole, never = (so.read_quotes(rows, exercise="auto") for rows in (chain, chain.filter(~gone)))
+    whole, never = (so.read_quotes(rows) for rows in (chain, chain.filter(~gone)))
     calibration = so.calibrate(whole, so.Heston(), select="otm")
     ids = np.setdiff1d(whole.ids, never.ids)
     done = so.forget(calibration, ids=ids)
@@ -183,23 +184,56 @@ def test_the_command_line_reads_american_files_into_fits_and_books(tmp_path):
     chain.write_csv(file)
     gone = (pl.col("strike") == 100.0) & (pl.col("expiry_years") > 0.9)
     chain.filter(~gone).write_csv(less)
-    how = ("--exercise", "auto")
-    shown = json.loads(run("inspect", file, *how, "--json")[1])
+    shown = json.loads(run("inspect", file, "--json")[1])
     assert shown["american"]["converted"] == chain.height
     assert len(shown["american"]["slices"]) == 3
-    assert json.loads(run("rules", file, *how, "--json")[1])["american"] == shown["american"]
-    assert "American prices are read as European" in run("inspect", file, *how)[1]
-    fitted = json.loads(run("calibrate", less, *how, "--select", "otm", "--json")[1])["parameters"]
-    european = json.loads(run("calibrate", less, "--select", "otm", "--json")[1])["parameters"]
+    assert json.loads(run("rules", file, "--json")[1])["american"] == shown["american"]
+    assert "American prices are read as European" in run("inspect", file)[1]
+    fitted = json.loads(run("calibrate", less, "--select", "otm", "--json")[1])["parameters"]
+    european = json.loads(run("calibrate", less, "--exercise", "european", "--select", "otm", "--json")[1])["parameters"]
     assert fitted != european
     assert run("init", book)[0] == 0
-    assert run("import", book, file, *how)[0] == 0
+    assert run("import", book, file)[0] == 0
     assert run("calibrate", book, "--select", "otm")[0] == 0
     where = "strike = 100 and expiry_years > 0.9"
     assert run("forget", book, "--where", where, "--reason", "bad-feed", "--yes")[0] == 0
     with so.Book.open(book) as held:
         assert held.calibration().parameters == fitted
-    assert run("calibrate", book, *how)[0] == 2
+    assert run("calibrate", book, "--exercise", "european")[0] == 2
+
+
+def test_a_certificate_states_how_american_prices_were_read(tmp_path):
+    file, never, written = tmp_path / "chain.csv", tmp_path / "never.csv", tmp_path / "c.json"
+    chain = sound(CHAIN)
+    chain.write_csv(file)
+    chain.filter(pl.col("strike") != 80.0).write_csv(never)
+    forgotten = ("--where", "strike = 80", "--select", "otm", "--model", "black-scholes", "--certificate", written)
+    assert run("forget", file, *forgotten)[0] == 0
+    settings = json.loads(written.read_bytes())["reading"]["settings"]
+    retained = chain.height - chain.filter(pl.col("strike") == 80.0).height
+    assert settings == {"exercise": "auto", "American prices converted": str(retained)}
+    assert run("verify", written, never)[0] == 0
+    assert run("verify", written, never, "--exercise", "european")[0] == 1
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_american_prices_that_were_read_as_they_are_stay_so_in_a_written_file(ending, tmp_path):
+    read = so.read_quotes(CHAIN, exercise="european")
+    so.write_quotes(read, tmp_path / f"quotes.{ending}")
+    again = inspect_quotes(tmp_path / f"quotes.{ending}")
+    assert same(again.quotes, read)
+    assert again.quotes.labels.keys() == read.labels.keys()
+    assert again.conversion() is None
+    assert again.issues.counts["Q203"] == CHAIN.height
+
+
+def test_american_rows_without_a_rate_have_a_note_and_others_none(quotes):
+    def notes(chain: pl.DataFrame) -> int:
+        return len(inspect_quotes(chain).table.notes)
+
+    assert notes(CHAIN) == 1
+    assert notes(CHAIN.with_columns(rate=RATE)) == 0
+    assert notes(CHAIN.with_columns(exercise=pl.lit("E"))) == 0
 
 
 def test_a_part_of_a_file_without_american_rows_is_read_with_the_others(tmp_path):
@@ -209,7 +243,7 @@ def test_a_part_of_a_file_without_american_rows_is_read_with_the_others(tmp_path
     for name, frame_of in (("first", mixed), ("last", mixed.reverse())):
         path = tmp_path / f"{name}.parquet"
         frame_of.write_parquet(path)
-        whole, chunked = read_both_ways(path, size=half, at_once=5, exercise="auto")
+        whole, chunked = read_both_ways(path, size=half, at_once=5)
         with chunked:
             assert chunked.count == whole.count
             assert_same(whole, chunked, tmp_path)

@@ -36,9 +36,9 @@ def forward_and_jump(quotes: so.Quotes, T: float) -> tuple[float, float]:
 
 def test_the_table_of_spy_is_what_is_computed(shared_data):
     with pytest.warns(QuotesWarning):
-        read = so.read_quotes(shared_data(SPY), constants={"rate": RATE})
+        read = so.read_quotes(shared_data(SPY), constants={"rate": RATE}, exercise="european")
     with pytest.warns(QuotesWarning):
-        made = so.read_quotes(shared_data(SPY), constants={"rate": RATE}, exercise="auto")
+        made = so.read_quotes(shared_data(SPY), constants={"rate": RATE})
     assert len(read) - len(made) == 598
     spot = float(read.labels["spot"][0])
     expiries = np.unique(read.contracts.expiry)

@@ -58,7 +58,7 @@ def frame(*, seed: int | None = None) -> pl.DataFrame:
 @pytest.fixture(scope="module")
 def read() -> so.Quotes:
     with pytest.warns(QuotesWarning):
-        return so.read_quotes(frame(seed=1))
+        return so.read_quotes(frame(seed=1), exercise="european")
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def jump(quotes: so.Quotes) -> float:
 
 def test_with_a_rate_the_forwards_of_american_pairs_are_found():
     with pytest.warns(QuotesWarning):
-        clean = so.read_quotes(frame(), constants={"rate": RATE})
+        clean = so.read_quotes(frame(), constants={"rate": RATE}, exercise="european")
     forward = SPOT * np.exp((RATE - DIVIDEND) * clean.contracts.expiry)
     assert np.abs(american.to_european(clean).contracts.forward / forward - 1.0).max() < 1e-6
     assert np.abs(clean.contracts.forward / forward - 1.0).max() > 1e-3  # read as European
@@ -89,7 +89,7 @@ def test_with_a_rate_the_forwards_of_american_pairs_are_found():
 
 def test_without_a_rate_the_forwards_of_american_pairs_are_found_less_well():
     with pytest.warns(QuotesWarning):
-        clean = so.read_quotes(frame())
+        clean = so.read_quotes(frame(), exercise="european")
     made, before = american.to_european(clean).contracts, clean.contracts
     forward, discount = SPOT * np.exp((RATE - DIVIDEND) * made.expiry), np.exp(-RATE * made.expiry)
     # What is left is the prior of the rate, which five strikes around the money do not overrule in a short slice.
@@ -100,7 +100,7 @@ def test_without_a_rate_the_forwards_of_american_pairs_are_found_less_well():
 
 def test_volatilities_of_calls_and_puts_meet_at_the_forward():
     with pytest.warns(QuotesWarning):
-        clean = so.read_quotes(frame())
+        clean = so.read_quotes(frame(), exercise="european")
     assert jump(american.to_european(clean)) < 2e-4
     assert jump(clean) > 1e-3
 
@@ -163,7 +163,7 @@ def test_a_file_that_was_written_gives_the_same_quotes(quotes, tmp_path):
 def test_an_american_quote_without_spot_is_refused():
     rows = frame().drop("spot")
     with pytest.warns(QuotesWarning):
-        without = so.read_quotes(rows)
+        without = so.read_quotes(rows, exercise="european")
     with pytest.raises(UsageError) as refused:
         american.to_european(without)
     assert len(refused.value.ids) == len(without)
@@ -172,7 +172,7 @@ def test_an_american_quote_without_spot_is_refused():
 def test_european_quotes_stay_as_they_are():
     chain = frame().with_columns(exercise=pl.lit("E"))
     with pytest.warns(QuotesWarning):
-        read = so.read_quotes(chain)
+        read = so.read_quotes(chain, exercise="european")
     assert american.to_european(read) is read
 
 
@@ -180,7 +180,7 @@ def test_given_forwards_are_used_for_each_quote_alone():
     T = pl.col("expiry_years")
     chain = frame().with_columns(forward=SPOT * ((RATE - DIVIDEND) * T).exp(), rate=RATE)
     with pytest.warns(QuotesWarning):
-        read = so.read_quotes(chain)
+        read = so.read_quotes(chain, exercise="european")
     made = american.to_european(read)
     assert made[:5].observed.tobytes() == american.to_european(read[:5]).observed.tobytes()
     assert (made.labels["american_mid"] - made.observed).max() > 0.1

@@ -67,7 +67,7 @@ def issued(tmp_path, monkeypatch):
 
 def test_a_certificate_of_a_file_contains_how_it_was_read_and_digests_of_what_is_retained(issued):
     read = told("certificate", "c.json")["reading"]
-    assert read["settings"] == {"Q209": "off", "source": "desk"}
+    assert read["settings"] == {"exercise": "auto", "Q209": "off", "source": "desk"}
     assert read["layout"] == "cboe-dashboard"
     assert read["file"] == sha256(Path("kept.csv").read_bytes()).hexdigest()
     assert read == issued.reading
@@ -151,10 +151,10 @@ def test_a_certificate_of_a_file_is_signed_with_a_key_file():
 
 @pytest.mark.usefixtures("issued")
 def test_a_certificate_of_a_file_contains_every_option_that_it_was_read_with():
-    read_with = ["--profile", "cboe-dashboard", "--exercise", "auto", "--only", "strike > 4000"]
+    read_with = ["--profile", "cboe-dashboard", "--exercise", "european", "--only", "strike > 4000"]
     done("forget", "page.csv", "--where", "strike > 5500", *read_with, "--certificate", "other.json")
     settings = told("certificate", "other.json")["reading"]["settings"]
-    assert settings == {"profile": "cboe-dashboard", "exercise": "auto", "only": "strike > 4000"}
+    assert settings == {"profile": "cboe-dashboard", "exercise": "european", "only": "strike > 4000"}
 
 
 @pytest.mark.usefixtures("issued")

@@ -196,7 +196,9 @@ def test_the_style_of_exercise_is_read_from_every_vendors_file(
     assert reading.table.profile is not None
     assert reading.table.profile.name == name
     assert {word[0] for word in reading.quotes.labels["exercise"]} == {style[0]}
-    assert ("Q203" in reading.issues.counts) == (style == "American")
+    is_american, has_spot = style == "American", "spot" in reading.quotes.labels
+    assert ("american_mid" in reading.quotes.labels) == (is_american and has_spot)
+    assert ("Q203" in reading.issues.counts) == (is_american and not has_spot)
 
 
 @pytest.mark.parametrize("name", ["deribit", "tardis"])

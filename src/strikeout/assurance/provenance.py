@@ -18,6 +18,7 @@ import numpy as np
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.quotes.forwards import is_derived
+from strikeout.quotes.parity import AMERICAN_MID
 from strikeout.quotes.quotes import Quotes
 
 BOOK = "book"  # the layout of quotes that a book retains
@@ -35,9 +36,12 @@ def with_reading(
 
     Args:
         layout: of the file that was read, such as the name of a profile.
-        settings: with which it was read, by name.
+        settings: with which it was read, by name; how many American prices are read as European is added.
         file: with the retained quotes.
     """
+    mid = retained.labels.get(AMERICAN_MID)
+    converted = 0 if mid is None else int(np.count_nonzero(np.isfinite(mid)))
+    settings = {**settings, **({"American prices converted": converted} if converted else {})}
     reading: dict[str, Any] = {
         "layout": layout,
         "settings": {name: str(value) for name, value in settings.items()},

@@ -273,7 +273,7 @@ def read_file(
     quarantine: str | None = None,
     profile: str | None = None,
     checks: dict[str, float | str] | None = None,
-    exercise: str = "european",
+    exercise: str = "auto",
     beside: Callable[[], Quotes] | None = None,
 ) -> Reading:
     """Read a file of quotes into memory and write its bad rows to the quarantine."""

@@ -48,14 +48,7 @@ if TYPE_CHECKING:
     from strikeout.store.entry import Reason
     from strikeout.store.keyring import Signer
 
-READ_WITH = {  # options of reading that a certificate states, unless they have these defaults
-    "profile": None,
-    "rates": None,
-    "exercise": "european",
-    "dividends": None,
-    "dividend_model": None,
-    "only": None,
-}
+READ_WITH = ("profile", "rates", "exercise", "dividends", "dividend_model", "only")  # a certificate states these
 OPERATORS = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine", "paper")  # as those of forget
 OF_FILES = ("operator", "shards", "certificate_path", "key_path", "out")  # a book has other commands for these
 
@@ -277,7 +270,7 @@ def _issued(
         from strikeout.quotes.writing import write_quotes
 
         write_quotes(retained, out)
-    given = {name: options[name] for name in READ_WITH if options.get(name) not in (None, READ_WITH[name])}
+    given = {name: options[name] for name in READ_WITH if options.get(name) is not None}
     settings = {**given, **options["constants"], **(options["checks"] or {})}
     layout = reading.layout.partition(",")[0]
     issued = with_reading(done.certificate, retained, layout=layout, settings=settings, file=out)

@@ -165,14 +165,14 @@ def exercise_option(command: Command) -> Command:
 
     @wraps(command)
     def with_exercise(*args: Any, **options: Any) -> Any:
-        if options["exercise"] != "european" and str(options.get("file") or "").lower().endswith(".book"):
+        if options["exercise"] != "auto" and str(options.get("file") or "").lower().endswith(".book"):
             raise UsageError("--exercise is for files: a book keeps how its quotes were imported. Leave it out.")
         return command(*args, **options)
 
     return click.option(
         "--exercise",
         type=click.Choice(["european", "american", "auto"]),
-        default="european",
+        default="auto",
         show_default=True,
         help="Read American prices as European ones: of rows marked so (auto), of all rows (american), or of none.",
     )(with_exercise)

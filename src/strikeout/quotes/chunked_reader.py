@@ -47,7 +47,7 @@ class ReadOptions:
     clock: Clock | None
     is_beside: bool  # whether forwards may depend on quotes that are elsewhere
     curve: RateCurve | DatedCurves | None = None  # the rate of each row, whose column is a placeholder
-    exercise: str = "european"  # which rows are American and read as European: see ``exercise``
+    exercise: str = "auto"  # which rows are American and read as European: see ``exercise``
     dividends: Dividends | None = None  # cash dividends, which become labels of the rows
 
     def layout(self, table: Table) -> Layout:

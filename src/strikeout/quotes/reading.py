@@ -23,13 +23,14 @@ import polars as pl
 
 from strikeout.errors import RejectedError, UsageError
 from strikeout.quotes.checks.catalogue import Checks
-from strikeout.quotes.chunked_reader import Chunks, ReadOptions, read_chunks
+from strikeout.quotes.chunked_reader import LABEL, Chunks, ReadOptions, read_chunks
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import Column
 from strikeout.quotes.dividends import Dividends
 from strikeout.quotes.exercise import check_style
 from strikeout.quotes.forwards import Forwards, forwards_of, with_given
 from strikeout.quotes.issues import REPEATED, Issues, IssueSummary, QuotesWarning, Screening
+from strikeout.quotes.parity import AMERICAN_MID
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rates import DatedCurves, RateCurve
 from strikeout.quotes.row_values import describe_derivation
@@ -91,7 +92,6 @@ class Reading:
     routes: Mapping[str, str]
     unchecked: Mapping[str, str]
     numbering: str
-    exercise: str
     table: Table  # without rows
     screening: Screening
     _chunks: Chunks
@@ -185,11 +185,11 @@ class Reading:
         return forwards_of(self.quotes)
 
     def conversion(self) -> Forwards | None:
-        """Return the slices with American prices that are read as European ones; None if no row is to be read so."""
-        if self.exercise == "european":
+        """Return the slices with American prices that are read as European ones; None if there are none."""
+        if not has_american(self._chunks):
             return None
         every = with_given(self.forwards or Forwards.none(), self.quotes)
-        return Forwards.joined([every], np.flatnonzero(every.converted))
+        return Forwards.joined([every], np.flatnonzero(every.converted)) if every.converted.any() else None
 
     def close(self) -> None:
         """Free the disk space of the chunks."""
@@ -275,7 +275,7 @@ def inspect_quotes(
     schedule, model = options.get("dividends", given.pop("dividends", None)), given.pop("dividend_model", None)
     paid = None if schedule is None else Dividends.of(schedule, model)
     fixed, curve = _split_curve(given, options.get("rates"))
-    forwards, exercise = options.get("forwards", "auto"), options.get("exercise", "european")
+    forwards, exercise = options.get("forwards", "auto"), options.get("exercise", "auto")
     check_style(exercise)
     asked = ReadOptions(
         options.get("profile"), fixed, forwards, options.get("clock"), beside is not None, curve, exercise, paid
@@ -295,8 +295,8 @@ def inspect_quotes(
             source=chunks.table.name, rows=rows, count=count, rejected=rows - count - repeated,
             unreadable=log.unreadable(_price_columns(chunks)), repeated=repeated, cut=verdict.cut, issues=issues,
             columns=chunks.layout.columns,
-            routes=describe_derivation(chunks.layout, chunks.clock, curve, exercise), unchecked=verdict.unchecked,
-            numbering=chunks.table.numbering, exercise=exercise, table=_with_notes(chunks, forwards),
+            routes=describe_derivation(chunks.layout, chunks.clock, curve, is_converted=has_american(chunks)),
+            unchecked=verdict.unchecked, numbering=chunks.table.numbering, table=_with_notes(chunks, forwards),
             screening=log.screening(verdict.unchecked),
             _chunks=chunks, _parts=parts, _verdict=verdict, _progress=progress,
         )  # fmt: skip
@@ -327,14 +327,20 @@ def _is_number(text: str) -> bool:
 
 
 def _with_notes(chunks: Chunks, forwards: str) -> Table:
-    """Return the table with a note if the source has forwards that are not used."""
-    layout, table = chunks.layout, chunks.table
-    if "forward" not in layout.places or "given" in layout.forward_sources:
-        return table
+    """Return the table with a note if the source has forwards that are not used, and if American rows have no rate."""
+    layout, table, notes = chunks.layout, chunks.table, []
     no_discount = not {"discount", "rate"} & layout.places.keys()
-    why = "there is no discount or rate beside it" if no_discount else f"forwards={forwards!r} was asked for"
-    note = f"column {layout.places['forward']} is not used: {why}; the forward is from {layout.forward_from}"
-    return replace(table, notes=(*table.notes, note))
+    if "forward" in layout.places and "given" not in layout.forward_sources:
+        why = "there is no discount or rate beside it" if no_discount else f"forwards={forwards!r} was asked for"
+        notes.append(f"column {layout.places['forward']} is not used: {why}; the forward is from {layout.forward_from}")
+    if no_discount and has_american(chunks):
+        notes.append("the rates of American rows are from their own prices, which determine them poorly; give a rate")
+    return replace(table, notes=(*table.notes, *notes))
+
+
+def has_american(chunks: Chunks) -> bool:
+    """Return whether American rows are read as European ones."""
+    return LABEL + AMERICAN_MID in chunks.columns
 
 
 def _price_columns(chunks: Chunks) -> set[str]:
@@ -375,8 +381,8 @@ def read_quotes(
             preset, "desk" or "academic", alone or as ``{"preset": "desk", "Q214": "30,reject"}``.
         forwards: the source of forwards: "given", "parity", "spot", or "auto" for the first of these that is available,
             slice by slice.
-        exercise: the rows whose American prices are read as European ones: "auto" for those that the column exercise
-            marks, "american" for all, "european" (default) for none. See ``american.to_european``.
+        exercise: the rows whose American prices are read as European ones: "auto" (default) for those that the column
+            exercise marks and that have a spot, "american" for all, "european" for none. See ``american.to_european``.
         dividends: cash dividends, for American rows and for forwards from spot: a file or frame with the columns
             underlying, ex_date and amount, a mapping from ex-dates to amounts, or ``Dividends``.
         clock: when contracts end and quotes were taken, and which hours count; the profile's own by default.

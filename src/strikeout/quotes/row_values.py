@@ -278,7 +278,7 @@ def read_rows(
     clock: Clock | None,
     curve: RateCurve | DatedCurves | None = None,
     *,
-    exercise: str = "european",
+    exercise: str = "auto",
     dividends: Dividends | None = None,
 ) -> Rows:
     """Read the rows of a table, each by itself; with a ``curve`` the rate of each is that of its time to expiry.
@@ -318,23 +318,25 @@ def _converted(
     now.
 
     A row with its own forward gets its European price here. One whose forward is derived keeps its mid: ``derived``
-    converts it. A volatility in the place of a price is read as it is, and so is a row without a spot.
+    converts it. A volatility in the place of a price is read as it is, and so is a row without a spot. A file with a
+    column american_mid was read before: all of its other prices are European.
     """
     layout, nothing = rules.layout, pl.DataFrame(schema=SCHEMA)
     style = _stated(rules.frame, layout, "exercise").to_numpy().astype(object)
     american = np.ones(work.height, bool) if exercise == "american" else is_american(style)
-    if "spot" not in layout.places or not {"price", "bid"} & layout.used or not american.any():
+    was_read = AMERICAN_MID in rules.frame.columns
+    is_priced = bool({"price", "bid"} & layout.used) and (AMERICAN_MID in work.columns or not was_read)
+    if "spot" not in layout.places or not is_priced or not american.any():
         return work, labels, nothing
     columns = work.select(pl.col("spot", "strike", "expiry_years", "forward", "discount", "observed").cast(pl.Float64))
     spot, strike, expiry, forward, discount, price = (
         columns[name].fill_null(nan).to_numpy() for name in columns.columns
     )
-    stated = work[AMERICAN_MID].cast(pl.Float64).fill_null(nan).to_numpy() if AMERICAN_MID in work.columns else price
-    mid = np.where(np.isfinite(stated), stated, price)
+    mid = work[AMERICAN_MID].cast(pl.Float64).fill_null(nan).to_numpy() if was_read else price
     is_call = work["is_call"].fill_null(value=False).to_numpy().astype(bool)
     early = good.to_numpy() & american & np.isfinite(spot) & (spot > 0.0) & np.isfinite(mid)
     now = np.maximum(np.where(is_call, spot - strike, strike - spot), 0.0)
-    pays = early & (now > 0.0) & (mid <= now)
+    pays = early & (now > 0.0) & (mid <= now) & (not was_read)
     early &= ~pays
     own = early.copy()
     if FORWARD_FROM in work.columns:
@@ -352,7 +354,10 @@ def _converted(
         labels.with_columns(
             pl.Series(AMERICAN_MID, np.where(early, mid, nan)).fill_nan(None),
             # Others stay as they are, an empty cell too: the same row in a part without American rows must be equal.
-            pl.when(pl.Series(american)).then(pl.lit("A")).otherwise(_label(labels, "exercise")).alias("exercise"),
+            pl.when(pl.Series(american & (not was_read)))
+            .then(pl.lit("A"))
+            .otherwise(_label(labels, "exercise"))
+            .alias("exercise"),
         ),
         rules.failures("Q117", role, pl.Series(pays), words),
     )
@@ -393,12 +398,12 @@ def clock_of(table: Table, clock: Clock | None) -> Clock | None:
 
 
 def describe_derivation(
-    layout: Layout, clock: Clock | None, curve: RateCurve | DatedCurves | None = None, exercise: str = "european"
+    layout: Layout, clock: Clock | None, curve: RateCurve | DatedCurves | None, *, is_converted: bool
 ) -> Mapping[str, str]:
-    """Return what each quantity of a quote is computed from."""
-    whose = {"american": "the European price", "auto": "of American rows the European price"}.get(exercise)
+    """Return what each quantity of a quote is computed from; ``is_converted`` if some rows are American."""
+    converted = "; of American rows the European price at its American volatility" if is_converted else ""
     return {
-        "observed": layout.observed_from + (f"; {whose} at its American volatility" if whose else ""),
+        "observed": layout.observed_from + converted,
         "forward": layout.forward_from,
         "expiry_years": str(clock) if is_timed(layout, clock) else layout.expiry_from,
         "discount": layout.discount_from + (f", the rate from {curve.name}" if curve is not None else ""),

@@ -13,6 +13,8 @@ import polars as pl
 
 from strikeout.errors import UsageError
 from strikeout.quotes.columns import ALIASES, CARRIED, LABEL_NAMES, NUMBERS, QUARANTINE, as_text
+from strikeout.quotes.exercise import is_american
+from strikeout.quotes.parity import AMERICAN_MID
 from strikeout.quotes.quotes import Quotes, is_unicode
 from strikeout.quotes.spreadsheets import guarded, guarded_text
 from strikeout.quotes.tables import Table
@@ -88,7 +90,14 @@ def frame_of(quotes: Quotes) -> pl.DataFrame:
     for label, values in quotes.labels.items():
         name = _column_of(label, is_number=values.dtype.kind == "f", is_text=values.dtype.kind in "OU")
         columns[name] = pl.Series(values.tolist(), dtype=pl.String) if values.dtype.kind in "OU" else pl.Series(values)
+    if AMERICAN_MID not in quotes.labels and _has_american(quotes):
+        columns[AMERICAN_MID] = pl.Series([None] * len(quotes), dtype=pl.Float64)  # so that they are not converted
     return pl.DataFrame(columns)
+
+
+def _has_american(quotes: Quotes) -> bool:
+    style = quotes.labels.get("exercise")
+    return style is not None and bool(is_american(np.asarray(style, object)).any())
 
 
 def _column_of(label: str, *, is_number: bool, is_text: bool) -> str:

@@ -46,7 +46,7 @@ class Lake:
     constants: Mapping[str, Any] | None = None
     checks: Checks | Mapping[str, float | str] | str | None = None
     forwards: str = "auto"
-    exercise: Literal["european", "american", "auto"] = "european"
+    exercise: Literal["european", "american", "auto"] = "auto"
     clock: Clock | None = None
     storage: Mapping[str, str] | None = None
 

@@ -157,7 +157,8 @@ _RULES = (
         "Q203",
         "American exercise",
         "It is priced as European; for calls without dividends that is the same, for deep puts it is not.",
-        "Read American rows as such (exercise auto), which takes a column spot. Or keep to options out of the money.",
+        "Add a column spot, which converting it takes, and do not turn converting off (exercise european). Or keep to "
+        "options out of the money.",
         needs=("exercise",),
     ),
     _fixed(
