@@ -35,6 +35,7 @@ TRUTHS = {
 }  # mean reversion, long variance, vol of vol, correlation, initial variance
 NAMES = ("mean_reversion", "long_variance", "vol_of_vol", "correlation", "initial_variance")
 DAYS = (91, 182, 365)
+MARKETS = {365: (RATE, DIVIDEND), 861: (RATE, DIVIDEND)}  # days to expiry, rate and yield
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SHORT = 0.25  # years
 FITTED = 30 / 365, 0.2  # years at least, |K / F - 1| at most: what Heston's five parameters are fitted to
@@ -85,10 +86,11 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     rows = []
     for name, truth in list(TRUTHS.items())[: 1 if is_quick else None]:
         given, grid = dict(zip(NAMES, truth, strict=True)), (40, 60, 30) if is_quick else (100, 200, 100)
-        rows += [*_round_trip(name, given, grid), _flat_premiums(name, given, grid)]
+        rows += [*_round_trip(name, given, grid), _flat_premiums(f"Heston, {name}", given, grid, MARKETS, (1.0,))]
     if not is_quick:
         for name in CHAINS:
             rows += _chain(name)
+        rows += _premiums_of_spx((100, 250, 60))
         rows += [*_against_spx("SPY 2026-08-07"), *_by_strike("SPY 2026-08-07"), *_by_expiry("SPY 2026-08-07")]
     return Result("american-market", is_quick, tuple(rows), {"dividends": "as the forwards of each chain imply"})
 
@@ -120,46 +122,77 @@ def _american_surface(truth: dict[str, float], grid: tuple[int, int, int]) -> pl
         contracts = so.Contracts(forward=F, strike=K, expiry=T, discount=D, is_call=K >= F)
         exact = so.Heston().price(truth, contracts)
         for strike, price in zip(K.tolist(), exact.tolist(), strict=True):
-            extra = _value(truth, strike, days, strike >= F, grid, early=True)
-            extra -= _value(truth, strike, days, strike >= F, grid, early=False)
+            extra = _premium(truth, strike, days, (RATE, DIVIDEND), grid, is_call=strike >= F)
             right = "C" if strike >= F else "P"
             rows.append((T, strike, right, price + max(extra, 0.0), price, SPOT, RATE, float(F), "A"))
     names = ["expiry_years", "strike", "right", "mid", "european", "spot", "rate", "forward", "exercise"]
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-def _value(
-    truth: dict[str, float], strike: float, days: int, call: bool, grid: tuple[int, int, int], *, early: bool
+def _premium(
+    truth: dict[str, float],
+    strike: float,
+    days: int,
+    market: tuple[float, float],
+    grid: tuple[int, int, int],
+    *,
+    is_call: bool,
 ) -> float:
+    """The premium of early exercise in the Heston model: American less European, on one grid."""
     today = ql.Date(1, 1, 2024)
     ql.Settings.instance().evaluationDate = today
-    count = ql.Actual365Fixed()
-    rate, dividend = (ql.YieldTermStructureHandle(ql.FlatForward(today, each, count)) for each in (RATE, DIVIDEND))
+    count, end = ql.Actual365Fixed(), today + days
+    rate, dividend = (ql.YieldTermStructureHandle(ql.FlatForward(today, each, count)) for each in market)
     kappa, theta, sigma, rho, v0 = (truth[name] for name in NAMES)
     process = ql.HestonProcess(rate, dividend, ql.QuoteHandle(ql.SimpleQuote(SPOT)), v0, kappa, theta, sigma, rho)
-    end = today + days
-    exercise = ql.AmericanExercise(today, end) if early else ql.EuropeanExercise(end)
-    option = ql.VanillaOption(ql.PlainVanillaPayoff(ql.Option.Call if call else ql.Option.Put, strike), exercise)
-    option.setPricingEngine(ql.FdHestonVanillaEngine(ql.HestonModel(process), *grid))
-    return float(option.NPV())
+    engine = ql.FdHestonVanillaEngine(ql.HestonModel(process), *grid)
+    payoff, found = ql.PlainVanillaPayoff(ql.Option.Call if is_call else ql.Option.Put, strike), []
+    for exercise in (ql.AmericanExercise(today, end), ql.EuropeanExercise(end)):
+        option = ql.VanillaOption(payoff, exercise)
+        option.setPricingEngine(engine)
+        found.append(float(option.NPV()))
+    return found[0] - found[1]
 
 
-def _flat_premiums(name: str, truth: dict[str, float], grid: tuple[int, int, int]) -> Row:
-    """The premium of a put at the forward by its own volatility, over that of the Heston model."""
+def _flat_premiums(
+    name: str,
+    truth: dict[str, float],
+    grid: tuple[int, int, int],
+    markets: dict[int, tuple[float, float]],
+    shares: tuple[float, ...],
+) -> Row:
+    """Premiums of puts by their own volatilities over those of the Heston model; strikes are shares of the forward."""
     found = []
-    for days in (365, 861):
+    for days, (rate, dividend) in markets.items():
         T = days / 365
-        F, D = SPOT * np.exp((RATE - DIVIDEND) * T), np.exp(-RATE * T)
-        K = np.array([round(F)], float)
-        contracts = so.Contracts(forward=F, strike=K, expiry=T, discount=D, is_call=False)
-        exact = float(so.Heston().price(truth, contracts)[0])
-        extra = _value(truth, K[0], days, False, grid, early=True) - _value(truth, K[0], days, False, grid, early=False)
-        sigma = so.american.implied_volatility(
-            price=exact + extra, spot=SPOT, strike=K, expiry=T, rate=RATE, dividend_yield=DIVIDEND, is_call=False
-        )
-        flat = exact + extra - black.price(contracts.forward, K, contracts.expiry, sigma, contracts.discount, [False])
-        found.append(f"{T:.2f} years {float(flat[0]) / extra:.2f}")
-    return Row(f"Heston, {name}", "premium at the quote's volatility over Heston's", note=", ".join(found))
+        F, D = SPOT * np.exp((rate - dividend) * T), np.exp(-rate * T)
+        for share in shares:
+            K = np.array([share * F])
+            contracts = so.Contracts(forward=F, strike=K, expiry=T, discount=D, is_call=False)
+            extra = _premium(truth, float(K[0]), days, (rate, dividend), grid, is_call=False)
+            price = so.Heston().price(truth, contracts) + extra
+            sigma = so.american.implied_volatility(
+                price=price, spot=SPOT, strike=K, expiry=T, rate=rate, dividend_yield=dividend, is_call=False
+            )
+            flat = price - black.price(contracts.forward, K, contracts.expiry, sigma, contracts.discount, [False])
+            found.append(f"{T:.2f} years {share:.2f} {float(flat[0]) / extra:.2f}")
+    return Row(name, "premium at the quote's volatility over Heston's, by strike / forward", note=", ".join(found))
+
+
+def _premiums_of_spx(grid: tuple[int, int, int]) -> list[Row]:
+    """The same for the Heston model that is fitted to the European options of SPX."""
+    if not (DATA / TWIN[0]).exists():
+        return []
+    quotes = _twin_reading().quotes
+    c = quotes.contracts
+    near = (c.expiry >= FITTED[0]) & (np.abs(np.log(c.strike / c.forward)) < 0.5 * np.sqrt(c.expiry))
+    fit = so.calibrate(quotes[near], so.Heston(), select="otm", residual="implied_vol", weights="none")
+    twin, markets = _twin(), {}
+    for years in (0.54, 1.04, 2.36):
+        n = int(np.argmin(np.abs(twin.years - years)))
+        markets[round(365 * float(twin.years[n]))] = float(twin.rate[n]), float(twin.borrow[n])
+    truth = {name: float(fit.parameters[name]) for name in NAMES}
+    return [_flat_premiums(f"Heston, fitted to SPX {TWIN[1]}", truth, grid, markets, (0.85, 0.95, 1.0, 1.05))]
 
 
 def _chain(name: str) -> list[Row]:
@@ -226,10 +259,14 @@ def implied_dividends(reading: so.Reading, chain: Chain) -> dict[str, float]:
 
 
 @cache
-def _twin() -> Forwards:
+def _twin_reading() -> so.Reading:
     file, day = TWIN
     frame = pl.read_parquet(DATA / file).filter(pl.col("quote_date").cast(pl.String) == day)
-    found = so.inspect_quotes(frame.drop("forward", "discount", "rate"), forwards="parity").forwards
+    return so.inspect_quotes(frame.drop("forward", "discount", "rate"), forwards="parity")
+
+
+def _twin() -> Forwards:
+    found = _twin_reading().forwards
     assert found is not None
     return found
 

@@ -124,9 +124,7 @@ def test_volatilities_in_the_place_of_prices_are_read_as_they_are():
 
 def test_chunks_on_disk_give_the_same_bits(quotes, tmp_path):
     CHAIN.write_csv(tmp_path / "chain.csv")
-    with inspect_quotes(
-        tmp_path / "chain.csv", chunking=Chunking(folder=tmp_path, size=600, at_once=10)
-    ) as found:
+    with inspect_quotes(tmp_path / "chain.csv", chunking=Chunking(folder=tmp_path, size=600, at_once=10)) as found:
         assert same(found.quotes, quotes)
         assert same(found.sample(3), quotes[:3])
 
@@ -190,10 +188,15 @@ def test_the_command_line_reads_american_files_into_fits_and_books(tmp_path):
     assert json.loads(run("rules", file, "--json")[1])["american"] == shown["american"]
     assert "American prices are read as European" in run("inspect", file)[1]
     fitted = json.loads(run("calibrate", less, "--select", "otm", "--json")[1])["parameters"]
-    european = json.loads(run("calibrate", less, "--exercise", "european", "--select", "otm", "--json")[1])["parameters"]
+    european = json.loads(run("calibrate", less, "--exercise", "european", "--select", "otm", "--json")[1])[
+        "parameters"
+    ]
     assert fitted != european
     assert run("init", book)[0] == 0
-    assert run("import", book, file)[0] == 0
+    for words in (("calibrate", file, "--select", "otm"), ("import", book, file)):
+        ended = CliRunner().invoke(strikeout, [str(word) for word in words])
+        assert ended.exit_code == 0
+        assert inspect_quotes(file).conversion().conversion_sentence() in " ".join(ended.stderr.split())
     assert run("calibrate", book, "--select", "otm")[0] == 0
     where = "strike = 100 and expiry_years > 0.9"
     assert run("forget", book, "--where", where, "--reason", "bad-feed", "--yes")[0] == 0
@@ -227,13 +230,13 @@ def test_american_prices_that_were_read_as_they_are_stay_so_in_a_written_file(en
     assert again.issues.counts["Q203"] == CHAIN.height
 
 
-def test_american_rows_without_a_rate_have_a_note_and_others_none(quotes):
-    def notes(chain: pl.DataFrame) -> int:
-        return len(inspect_quotes(chain).table.notes)
-
-    assert notes(CHAIN) == 1
-    assert notes(CHAIN.with_columns(rate=RATE)) == 0
-    assert notes(CHAIN.with_columns(exercise=pl.lit("E"))) == 0
+def test_american_rows_without_a_rate_have_a_note_and_others_none():
+    for chain, count in (
+        (CHAIN, 1),
+        (CHAIN.with_columns(rate=RATE), 0),
+        (CHAIN.with_columns(exercise=pl.lit("E")), 0),
+    ):
+        assert len(inspect_quotes(chain).table.notes) == count
 
 
 def test_a_part_of_a_file_without_american_rows_is_read_with_the_others(tmp_path):

@@ -53,3 +53,24 @@ def test_the_table_of_spy_is_what_is_computed(shared_data):
     long = rows[rows[:, 0] > 0.5]
     assert (np.abs(long[:, 4] - 1.3) < 0.2).all()  # what the fund pays, 1.4 % a year less a little borrow
     assert (np.abs(rows[:, 6]) < 0.1).all()  # call and put volatilities meet within a tenth of a point
+
+
+def test_without_a_rate_long_forwards_are_still_nearer_than_those_read_as_european(shared_data):
+    with pytest.warns(QuotesWarning):
+        read = so.read_quotes(shared_data(SPY), constants={"rate": RATE}, exercise="european")
+    with pytest.warns(QuotesWarning):
+        best, made = (so.read_quotes(shared_data(SPY), constants=known) for known in ({"rate": RATE}, {}))
+    forwards = [
+        dict(zip(q.contracts.expiry.tolist(), q.contracts.forward.tolist(), strict=True)) for q in (best, made, read)
+    ]
+    long = [T for T in forwards[0] if T > 0.5]
+    with_rate, without, european = (np.array([of[T] for T in long]) for of in forwards)
+    assert (np.abs(without - with_rate) < 0.25 * np.abs(european - with_rate)).all()
+    at = int(np.argmin(np.abs(np.array(long) - 2.27)))
+    told = re.search(
+        r"at 2.27 years,\s+(\d+\.\d) read as European, (\d+\.\d) converted without a rate, (\d+\.\d) with",
+        PAGE.read_text(),
+    )
+    assert [float(number) for number in told.groups()] == pytest.approx(
+        [european[at], without[at], with_rate[at]], abs=0.051
+    )

@@ -312,7 +312,7 @@ def refuse_bad_rows(reading: Reading, *, max_reject: float, quarantine: str | No
 
 
 def reading_notes(reading: Reading | None, quarantine: str | None = None) -> list[str]:
-    """Return notes on rows that were rejected, repeated or flagged; none if there is no such row, or no file."""
+    """Return notes on rows that were rejected, repeated, flagged or converted; none without such rows or a file."""
     notes: list[str] = []
     if reading is None:
         return notes
@@ -324,6 +324,8 @@ def reading_notes(reading: Reading | None, quarantine: str | None = None) -> lis
     if reading.repeated:
         repeats = f"{many(reading.repeated, 'row')} {agreeing(reading.repeated, 'repeats', 'repeat')}"
         notes.append(f"{reading.source}: {repeats} an earlier one exactly; kept once.")
+    converted = reading.conversion_sentence()
+    notes += [f"{reading.source}: {converted}."] if converted else []
     flags = reading.issues.flags(besides="Q201")  # the note above counts repeated rows
     return [*notes, f"{reading.source}: kept, but look at them: {flags}."] if flags else notes
 

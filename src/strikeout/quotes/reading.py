@@ -191,6 +191,14 @@ class Reading:
         every = with_given(self.forwards or Forwards.none(), self.quotes)
         return Forwards.joined([every], np.flatnonzero(every.converted)) if every.converted.any() else None
 
+    def conversion_sentence(self) -> str:
+        """Return how many American prices are read as European ones, and by how much this changes volatilities.
+
+        Empty if there are none. Of a file on disk those with their own forwards are not counted: it may be closed.
+        """
+        found = self.forwards if isinstance(self.issues, IssueSummary) else self.conversion()
+        return found.conversion_sentence() if found is not None and found.converted.any() else ""
+
     def close(self) -> None:
         """Free the disk space of the chunks."""
         self._chunks.store.close()
