@@ -6,7 +6,7 @@ depend on the other options of a call. Method and accuracy: docs/explanation/ame
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,28 +20,29 @@ from strikeout.quotes.exercise import to_european as to_european
 ACCURACY, FINEST = 1e-8, 1e-10  # of spot
 
 
-def price(
-    *,
-    spot: ArrayLike,
-    strike: ArrayLike,
-    expiry: ArrayLike,
-    rate: ArrayLike,
-    dividend_yield: ArrayLike,
-    volatility: ArrayLike,
-    is_call: ArrayLike,
-    accuracy: float = ACCURACY,
-) -> Floats:
+class Option(TypedDict):
+    """Options and their market, as keywords of the functions below: numbers or arrays, which broadcast.
+
+    ``spot`` and ``strike`` are prices above zero in one currency, ``expiry`` years above zero, ``rate`` and
+    ``dividend_yield`` continuously compounded per year, negative ones too; ``is_call`` is true for a call, false for a
+    put.
+    """
+
+    spot: ArrayLike
+    strike: ArrayLike
+    expiry: ArrayLike
+    rate: ArrayLike
+    dividend_yield: ArrayLike
+    is_call: ArrayLike
+
+
+def price(*, volatility: ArrayLike, accuracy: float = ACCURACY, **option: Unpack[Option]) -> Floats:
     """Return the price of each American option.
 
     Args:
-        spot: price of the asset, above zero.
-        strike: above zero, in the currency of ``spot``.
-        expiry: years to expiry, above zero.
-        rate: continuously compounded, per year; may be negative.
-        dividend_yield: likewise.
         volatility: per year, 0.2 for 20 %; above zero.
-        is_call: true for a call, false for a put.
         accuracy: the error allowed, as a share of spot: 1e-8, or 1e-10 in about ten times the time.
+        option: ``spot``, ``strike``, ``expiry``, ``rate``, ``dividend_yield`` and ``is_call``; see ``Option``.
 
     Returns:
         One price per option, of the shape the arguments broadcast to. Not-a-number if an argument is outside its
@@ -55,69 +56,33 @@ def price(
     >>> np.round(price(strike=[90, 100], volatility=0.25, is_call=False, **market), 6)
     array([4.36504 , 8.565229])
     """
-    columns, calls, shape = _columns(
-        is_call,
-        spot=spot,
-        strike=strike,
-        expiry=expiry,
-        rate=rate,
-        dividend_yield=dividend_yield,
-        volatility=volatility,
-    )
+    columns, calls, shape = _columns(option, volatility=volatility)
     found: Floats = american.prices(columns, calls, fine=_is_fine(accuracy), vega=False)[0].reshape(shape)
     return found
 
 
-def vega(
-    *,
-    spot: ArrayLike,
-    strike: ArrayLike,
-    expiry: ArrayLike,
-    rate: ArrayLike,
-    dividend_yield: ArrayLike,
-    volatility: ArrayLike,
-    is_call: ArrayLike,
-    accuracy: float = ACCURACY,
-) -> Floats:
+def vega(*, volatility: ArrayLike, accuracy: float = ACCURACY, **option: Unpack[Option]) -> Floats:
     """Return how much the price of each American option rises per unit of volatility (1.0, not a percentage point).
 
     A central difference over 1e-4 of the volatility, on the same nodes at both ends. 0 if exercising now is optimal.
 
     Args:
-        spot: this and the other arguments as for ``price``.
+        volatility: this and the other arguments as for ``price``.
 
     Raises:
         UsageError: as for ``price``.
     """
-    columns, calls, shape = _columns(
-        is_call,
-        spot=spot,
-        strike=strike,
-        expiry=expiry,
-        rate=rate,
-        dividend_yield=dividend_yield,
-        volatility=volatility,
-    )
+    columns, calls, shape = _columns(option, volatility=volatility)
     found: Floats = american.prices(columns, calls, fine=_is_fine(accuracy), vega=True)[2].reshape(shape)
     return found
 
 
-def implied_volatility(
-    *,
-    price: ArrayLike,
-    spot: ArrayLike,
-    strike: ArrayLike,
-    expiry: ArrayLike,
-    rate: ArrayLike,
-    dividend_yield: ArrayLike,
-    is_call: ArrayLike,
-    accuracy: float = ACCURACY,
-) -> Floats:
+def implied_volatility(*, price: ArrayLike, accuracy: float = ACCURACY, **option: Unpack[Option]) -> Floats:
     """Return the volatility at which each American option has its price.
 
     Args:
         price: of the option, in the currency of ``spot``.
-        spot: this and the other arguments as for ``price()``.
+        accuracy: this and the other arguments as for ``price()``.
 
     Returns:
         Not-a-number if no volatility gives the price. That includes a price at or below what exercising now pays: then
@@ -132,9 +97,7 @@ def implied_volatility(
     >>> round(float(found), 6)
     0.25
     """
-    columns, calls, shape = _columns(
-        is_call, spot=spot, strike=strike, expiry=expiry, rate=rate, dividend_yield=dividend_yield, price=price
-    )
+    columns, calls, shape = _columns(option, price=price)
     S, K, T, r, q, P = columns
     with np.errstate(all="ignore"):
         forward, discount = S * elementary.exp((r - q) * T), elementary.exp(-r * T)
@@ -152,21 +115,26 @@ def _is_fine(accuracy: float) -> bool:
     return accuracy < ACCURACY
 
 
-def _columns(is_call: ArrayLike, **numbers: ArrayLike) -> tuple[list[Floats], Mask, tuple[int, ...]]:
-    """Return the arguments as contiguous columns of one length, and the shape they have together."""
-    arrays: list[NDArray[Any]] = []
-    for name, given in numbers.items():
+def _columns(option: Option, **last: ArrayLike) -> tuple[list[Floats], Mask, tuple[int, ...]]:
+    """Return the numbers as contiguous columns of one length, in the order of ``Option``, the flag of calls, and the
+    shape they have together."""
+    if option.keys() != Option.__annotations__.keys():
+        wrong = sorted(option.keys() ^ Option.__annotations__.keys())
+        raise TypeError(f"missing or unknown: {', '.join(wrong)}. Give {', '.join((*Option.__annotations__, *last))}.")
+    given: dict[str, Any] = {**{name: option[name] for name in Option.__annotations__}, **last}  # type: ignore[literal-required]
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, value in given.items():
         try:
-            arrays.append(np.asarray(given, np.float64))
+            arrays[name] = np.asarray(value, None if name == "is_call" else np.float64)
         except (TypeError, ValueError) as error:
-            raise UsageError(f"{name}: expected numbers, got {type(given).__name__}.", argument=name) from error
-    calls = np.asarray(is_call)
+            raise UsageError(f"{name}: expected numbers, got {type(value).__name__}.", argument=name) from error
+    calls = arrays.pop("is_call")
     if calls.dtype != np.bool_:
         raise UsageError(f"is_call: expected true or false, got {calls.dtype}.", argument="is_call")
     try:
-        together = np.broadcast_arrays(*arrays, calls)
+        together = np.broadcast_arrays(*arrays.values(), calls)
     except ValueError as error:
-        shapes = {name: array.shape for name, array in zip((*numbers, "is_call"), (*arrays, calls), strict=True)}
+        shapes = {name: array.shape for name, array in (*arrays.items(), ("is_call", calls))}
         raise UsageError(
             "The arguments have shapes that do not broadcast: "
             + ", ".join(f"{name} {shape}" for name, shape in shapes.items())
