@@ -6,6 +6,7 @@ import json
 import os
 import signal
 
+import numpy as np
 import pytest
 
 import strikeout as so
@@ -173,6 +174,27 @@ def test_an_import_returns_the_bad_rows_and_leaves_no_file(served):
         assert other.status_code == 422
         assert client.get(client.at()).json()["held"] == held + 38
     assert sorted(path.name for path in served.folder.iterdir() if path.name.startswith(".")) == []
+
+
+def test_american_rows_of_an_import_are_converted_at_the_rate_that_is_given(served):
+    from tests.american.test_to_european import RATE
+    from tests.american.test_to_european import frame as american_chain
+
+    data = american_chain(seed=1).write_csv().encode()
+    with served.client("operator") as client:
+
+        def notes(**how: object) -> list[str]:
+            params = {"file": "a.csv", "dry_run": True, **how}
+            return client.post(client.at("imports"), params=params, content=data).json()["notes"]
+
+        assert [len(notes()), len(notes(rate=RATE)), len(notes(exercise="european"))] == [2, 1, 0]
+        assert client.post(client.at("imports"), params={"file": "a.csv", "exercise": "x"}).status_code == 422
+        headers = {"if-match": head(client), "idempotency-key": "american"}
+        done = client.post(client.at("imports"), params={"file": "a.csv", "rate": RATE}, content=data, headers=headers)
+        assert done.status_code == 200, done.text
+    with served.book() as book:
+        mid = book.quotes().labels["american_mid"]
+    assert np.isfinite(mid).sum() == done.json()["imported"] > 0
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,10 @@ async def import_file(
     file: Annotated[str, Query(max_length=300, description="The name of the file; its ending is the format.")],
     source: Annotated[str | None, Query(max_length=200, description="The source, if the file has none.")] = None,
     profile: Annotated[str | None, Query(pattern="^[a-z0-9-]+$", max_length=100, description="The layout.")] = None,
+    rate: Annotated[float | None, Query(ge=-1.0, le=1.0, description="Per year, if the file has no rate.")] = None,
+    exercise: Annotated[
+        Literal["auto", "american", "european"], Query(description="The rows whose American prices are converted.")
+    ] = "auto",
     max_reject: Annotated[float | None, Query(ge=0.0, le=1.0, description="The share of bad rows allowed.")] = None,
     dry_run: Annotated[bool, Query(description="Only report how the file is read.")] = False,
 ) -> Response:
@@ -186,6 +190,7 @@ async def import_file(
     desk.library.path(name)
     upload = await receive(file, request.stream(), desk.library.folder)
     how = {"file": str(upload.path), "source": source, "profile": profile, "max_reject": max_reject}
+    how |= {"rate": rate, "exercise": exercise}
     if dry_run:
         try:
             found = await desk.ask(request, name, "inspect", **how)

@@ -335,8 +335,8 @@ def _reading(book: Book, tell: Tell, file: str, *, max_reject: float | None = No
     def step(what: str, share: float) -> None:
         tell({"step": what, "share": share})
 
-    source = how.pop("source", None)
-    constants = {} if source is None else {"source": source}
+    given = {name: how.pop(name, None) for name in ("source", "rate")}
+    constants = {name: value for name, value in given.items() if value is not None}
     chunking = Chunking(folder=Path(file).parent, progress=step)
     found = inspect_quotes(file, constants=constants, beside=book.quotes, chunking=chunking, **how)
     try:
@@ -355,6 +355,7 @@ def _described(found: Any) -> Facts:
         "rejected": found.rejected,
         "repeated_rows": found.repeated,
         "layout": found.layout,
+        "notes": [*found.table.notes, *filter(None, [found.conversion_sentence()])],
         "columns": [plain(column) for column in found.columns],
         "issues": found.issues.counts,
         "first_issues": [plain(issue) for issue in found.issues.listed(MOST_LISTED)],
