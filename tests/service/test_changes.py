@@ -185,7 +185,9 @@ def test_american_rows_of_an_import_are_converted_at_the_rate_that_is_given(serv
 
         def notes(**how: object) -> list[str]:
             params = {"file": "a.csv", "dry_run": True, **how}
-            return client.post(client.at("imports"), params=params, content=data).json()["notes"]
+            answer = client.post(client.at("imports"), params=params, content=data)
+            assert answer.status_code == 200, answer.text
+            return answer.json()["notes"]
 
         assert [len(notes()), len(notes(rate=RATE)), len(notes(exercise="european"))] == [2, 1, 0]
         assert client.post(client.at("imports"), params={"file": "a.csv", "exercise": "x"}).status_code == 422

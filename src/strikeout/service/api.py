@@ -56,9 +56,15 @@ def answered(model: type[BaseModel] | None = None, *, is_tagged: bool = True, **
 SEEN: dict[int | str, dict[str, Any]] = {304: {"description": "Not changed since it was seen.", "headers": TAG}}
 
 
+def _taken(dependant: Any) -> set[str]:
+    """Return the names of the query's parameters, those of dependencies too."""
+    own = {parameter.alias for parameter in dependant.query_params}
+    return own.union(*(_taken(one) for one in dependant.dependencies))
+
+
 def refuse_unknown(request: Request) -> None:
     """Raise ProblemError if the query has a parameter that the route does not take: a misspelt one would do nothing."""
-    known = {parameter.alias for parameter in request.scope["route"].dependant.query_params}
+    known = _taken(request.scope["route"].dependant)
     unknown = sorted(set(request.query_params) - known)
     if unknown:
         listed = f"It takes {', '.join(sorted(known))}." if known else "It takes none."

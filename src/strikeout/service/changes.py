@@ -57,6 +57,22 @@ def terms_of(
 Asked = Annotated[Terms, Depends(terms_of)]
 
 
+def reading_of(
+    source: Annotated[str | None, Query(max_length=200, description="The source, if the file has none.")] = None,
+    profile: Annotated[str | None, Query(pattern="^[a-z0-9-]+$", max_length=100, description="The layout.")] = None,
+    rate: Annotated[float | None, Query(ge=-1.0, le=1.0, description="Per year, if the file has no rate.")] = None,
+    exercise: Annotated[
+        Literal["auto", "american", "european"], Query(description="The rows whose American prices are converted.")
+    ] = "auto",
+    max_reject: Annotated[float | None, Query(ge=0.0, le=1.0, description="The share of bad rows allowed.")] = None,
+) -> dict[str, Any]:
+    """Return how an uploaded file is to be read."""
+    return {"source": source, "profile": profile, "rate": rate, "exercise": exercise, "max_reject": max_reject}
+
+
+Reading = Annotated[dict[str, Any], Depends(reading_of)]
+
+
 router = APIRouter(prefix="/v1", dependencies=COMMON)
 REPLAYED = {
     "Idempotency-Replayed": {"description": "It is the answer to an earlier request.", "schema": {"type": "string"}}
@@ -175,13 +191,7 @@ async def import_file(
     name: Name,
     asked: Asked,
     file: Annotated[str, Query(max_length=300, description="The name of the file; its ending is the format.")],
-    source: Annotated[str | None, Query(max_length=200, description="The source, if the file has none.")] = None,
-    profile: Annotated[str | None, Query(pattern="^[a-z0-9-]+$", max_length=100, description="The layout.")] = None,
-    rate: Annotated[float | None, Query(ge=-1.0, le=1.0, description="Per year, if the file has no rate.")] = None,
-    exercise: Annotated[
-        Literal["auto", "american", "european"], Query(description="The rows whose American prices are converted.")
-    ] = "auto",
-    max_reject: Annotated[float | None, Query(ge=0.0, le=1.0, description="The share of bad rows allowed.")] = None,
+    reading: Reading,
     dry_run: Annotated[bool, Query(description="Only report how the file is read.")] = False,
 ) -> Response:
     """Add the quotes of the file in the body. Bad rows are returned as CSV in ``quarantine``, each with its problem."""
@@ -189,8 +199,7 @@ async def import_file(
     desk.person(request).check(Action.CHANGE)
     desk.library.path(name)
     upload = await receive(file, request.stream(), desk.library.folder)
-    how = {"file": str(upload.path), "source": source, "profile": profile, "max_reject": max_reject}
-    how |= {"rate": rate, "exercise": exercise}
+    how = {"file": str(upload.path), **reading}
     if dry_run:
         try:
             found = await desk.ask(request, name, "inspect", **how)
