@@ -8,7 +8,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import StrikeoutError, UsageError
-from strikeout.quotes.profile import read_profile
+from strikeout.quotes.profile import profile_of
 from tests.cli.typed import run
 
 DEEP = "[" * 20_000
@@ -118,7 +118,7 @@ def test_every_profile_is_read_or_refused_with_a_sentence(folder, name):
     assert ended.exit_code == 2, ended.output
     assert len(ended.stderr) < 3_000
     with pytest.raises(UsageError):
-        read_profile(PROFILES[name], "vendor.toml")
+        profile_of("vendor.toml")
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"#" * 2_000_000, b"name = '\x00'"], ids=["bytes", "long", "nul"])
@@ -133,8 +133,9 @@ def test_a_profile_that_is_a_folder_is_refused_with_a_sentence(folder):
     assert run("inspect", "a.csv", "--profile", "vendor.toml").exit_code == 2
 
 
-def test_a_date_of_toml_is_a_constant():
-    profile = read_profile("name = 'x'\n[columns]\nstrike = 'K'\n[constants]\nquote_date = 2024-01-31", "x")
+def test_a_date_of_toml_is_a_constant(tmp_path):
+    (tmp_path / "x.toml").write_text("name = 'x'\n[columns]\nstrike = 'K'\n[constants]\nquote_date = 2024-01-31")
+    profile = profile_of(tmp_path / "x.toml")
     assert profile.constants == {"quote_date": "2024-01-31"}
     assert str(datetime.date(2024, 1, 31)) == profile.constants["quote_date"]
 
