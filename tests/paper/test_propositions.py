@@ -163,7 +163,7 @@ def test_proposition_7_every_growth_has_as_many_times_as_sizes_and_says_what_to_
     assert [(one.what, one.against, one.expected) for one in found] == [
         ("the paper's loop", "quotes", 1.0),
         ("the paper's loop", "nodes", 1.0),
-        ("one pass of ours", "quotes", 1.0),
+        ("our retrain", "quotes", 1.0),
         ("downdate of 27 quotes", "quotes in the book", 0.0),
         ("sharded recompute", "quotes of the touched shards", 1.0),
         ("downdate", "forgotten quotes", 1.0),

@@ -29,7 +29,7 @@ def test_a_symbol_has_a_name_that_exists(row):
 @pytest.mark.parametrize("row", ERRATA)
 def test_an_erratum_has_a_command(row):
     command = row.rstrip(" |").rpartition("|")[2].strip()
-    section, number = re.fullmatch(r"`strikeout paper (\w+) --quick`|the code below, (\d)", command).groups()
+    section, number = re.fullmatch(r"`strikeout paper (\w+) --quick`|the code below, (\d+)", command).groups()
     assert section in SECTIONS or f"\n# {number}. " in PAGE
 
 

@@ -21,10 +21,8 @@ operator".
 By default sums are floating-point additions in the order of the quotes, as published. With ``exact=True`` they are the
 exact integers of ``strikeout.states``, so that forgetting equals never having added, bit for bit.
 
-The paper's method as it describes it: a loop over quotes, Simpson's rule, central differences, plain floats.
-
-For comparison only. Ridge, start, quadrature and reference are the paper's own. Rows of many quotes are computed at
-once (`cache_of`), except when the loop itself is timed (`retrain_loop`).
+For comparison only. Functions that take a ``size`` use the paper's own ridge, start, quadrature and reference. Rows of
+many quotes are computed at once, except if the paper's loop over quotes is timed (``retrain_loop``).
 """
 
 from __future__ import annotations
@@ -45,7 +43,6 @@ from strikeout.kernels.symmetric import solve
 from strikeout.models.model import Model, Theta
 from strikeout.paper import heston
 from strikeout.paper.heston import Heston
-from strikeout.paper.heston import Heston as PaperHeston
 from strikeout.paper.sets import PAPER_SETS, PAPER_START
 from strikeout.paper.sets import quotes as paper_quotes
 from strikeout.quotes.quotes import Quotes
@@ -177,7 +174,7 @@ class Cache:
         if given.dtype.kind in "iu":
             if len(np.unique(given)) < len(given) or given.min() < 0 or given.max() >= len(self.quotes):
                 raise UsageError(
-                    f"paper: F has row numbers that are repeated or not there; expected distinct numbers from 0 to "
+                    "paper: F has row numbers that are repeated or not there; expected distinct numbers from 0 to "
                     f"{len(self.quotes) - 1}."
                 )
             return np.sort(given.astype(np.intp))
@@ -360,9 +357,9 @@ def _history(size: Size, seed: int) -> tuple[Step, ...]:
     return calibrate(paper_book(size, seed=seed), paper_model(size), starts=[dict(PAPER_START)]).history
 
 
-def paper_model(size: Size) -> PaperHeston:
+def paper_model(size: Size) -> Heston:
     """Return Heston with the cut-off and the nodes the paper gives for this set."""
-    return PaperHeston(PAPER_SETS[size].u_max, PAPER_SETS[size].nodes)
+    return Heston(PAPER_SETS[size].u_max, PAPER_SETS[size].nodes)
 
 
 def cache_of(quotes: Quotes, reference: Floats, *, size: Size) -> Cache:

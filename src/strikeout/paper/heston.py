@@ -1,6 +1,4 @@
-"""Heston priced the way the paper prices it, so that its figures can be repeated and compared.
-
-Heston prices the way the paper computes them: P1 and P2 by Simpson's rule, sensitivities by central differences.
+"""Heston priced the way the paper prices it: P1 and P2 by Simpson's rule, sensitivities by central differences.
 
 Kept for comparison, not for use: the cut at U_max and the fixed mesh cost digits that `strikeout.Heston` does not lose
 (U_max = 50, N_u = 180 is off by 9e-4 on a spot of 100 at the paper's own truth).

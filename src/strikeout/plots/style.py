@@ -121,7 +121,7 @@ def title(
             for name, colour, mark in entries
         ],
         loc="upper left",
-        bbox_to_anchor=(0.003, 1 - (below + 0.03) / height),
+        bbox_to_anchor=(0.003 if entries[0][2] == "o" else 0.01, 1 - (below + 0.03) / height),
         ncols=len(entries),
         frameon=False,
         fontsize=8,

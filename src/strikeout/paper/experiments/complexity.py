@@ -1,4 +1,4 @@
-"""Times of the paper's loop, of our pass and of NumPy, by quotes and nodes.
+"""Times of the paper's loop, of our operators and of NumPy, by quotes and nodes.
 
 The honest opponent: one Gauss-Newton pass over raw quotes as a good quant writes it in NumPy, analytic gradient.
 
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from strikeout.forgetting.downdate import downdate
-from strikeout.forgetting.recompute import recompute
+from strikeout.forgetting.recompute import recompute, restep
 from strikeout.kernels import black
 from strikeout.kernels.arrays import Floats
 from strikeout.kernels.heston_cf import log_cf
@@ -27,11 +27,10 @@ from strikeout.kernels.symmetric import solve
 from strikeout.models.heston import Heston
 from strikeout.paper import heston as paper_scheme
 from strikeout.paper.cache import solved
-from strikeout.paper.experiments.measuring import Slope, slope_of, timed
+from strikeout.paper.experiments.measuring import Slope, fresh, slope_of, timed
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.linearize import footprints_of, linearize
-from strikeout.statistics.objective import objective_of
+from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.shards import Shards, shard_states
 from strikeout.statistics.system import FootprintBlocks
 from strikeout.synthetic.heston_quotes import TRUTH, random_quotes
@@ -86,20 +85,18 @@ class Growth:
 
 
 def growths(*, sizes: Sequence[int], repeats: int, seed: int) -> list[Growth]:
-    """Time the paper's loop against quotes and nodes, our pass against quotes, recompute against N_eff, a downdate
+    """Time the paper's loop against quotes and nodes, our retrain against quotes, recompute against N_eff, a downdate
     against |F| and against N, and subtraction and solution against p.
 
     Args:
-        sizes: of the books our pass and the downdates are timed on; the paper's loop takes a few quotes of them.
+        sizes: of the books ours is timed on; the paper's loop takes a few quotes of the largest.
     """
     model, theta = Heston(), np.array(list(TRUTH.values()))
     books = {size: random_quotes(size, seed=seed) for size in sizes}
     largest = books[max(sizes)]
 
-    def one_pass(size: int) -> Callable[[], object]:
-        objective, _ = objective_of(books[size])
-        linearize(objective, model, theta.tolist())  # sorts once, as a calibration does
-        return lambda: linearize(objective, model, theta.tolist())
+    def retrain(size: int) -> Callable[[], object]:
+        return lambda: restep(fresh(books[size]), model, cached[size].schema).change
 
     cached = {size: footprints_of(book, model, theta) for size, book in books.items()}
 
@@ -117,8 +114,7 @@ def growths(*, sizes: Sequence[int], repeats: int, seed: int) -> list[Growth]:
         quotes = largest[left]
 
         def run() -> object:
-            again = Quotes(ids=quotes.ids, contracts=quotes.contracts[:], observed=quotes.observed)
-            return recompute(states, touched, again, model=model).step.change
+            return recompute(states, touched, fresh(quotes), model=model).step.change
 
         return run
 
@@ -140,7 +136,7 @@ def growths(*, sizes: Sequence[int], repeats: int, seed: int) -> list[Growth]:
     return [
         _growth("the paper's loop", "quotes", 1.0, few, lambda n: loop(largest, n, 400), repeats),
         _growth("the paper's loop", "nodes", 1.0, nodes, lambda n: loop(largest, 1, n), repeats),
-        _growth("one pass of ours", "quotes", 1.0, sizes, one_pass, repeats),
+        _growth("our retrain", "quotes", 1.0, sizes, retrain, repeats),
         _growth("downdate of 27 quotes", "quotes in the book", 0.0, sizes, lambda n: strike(n, 27), repeats),
         _growth("sharded recompute", "quotes of the touched shards", 1.0, sizes, rebuilt, repeats),
         _growth("downdate", "forgotten quotes", 1.0, forgotten, lambda n: strike(max(sizes), n), repeats),

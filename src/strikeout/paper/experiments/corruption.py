@@ -153,9 +153,9 @@ SECTION = Section(
     "corruption",
     "Where the paper stops",
     "The paper would purge decimal shifts, stale days and bad ticks with one step, claims that nothing of the "
-    "forgotten "
-    "quotes remains, that its cache cannot give a quote away, that relinearizing the affected shards refines the "
-    "answer, and that its bound on positive definiteness is rarely active. What happens when each of these is tried?",
+    "forgotten quotes remains, that its cache cannot give a quote away, that relinearizing the affected shards "
+    "refines the answer, and that its bound on positive definiteness is rarely active. What happens when each of "
+    "these is tried?",
 )
 ALTERED = (-0.05, -0.02, -0.01, -0.005, -0.001, 0.001, 0.005, 0.01, 0.02, 0.05)
 REMOVED = (0.0, 0.01, 0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
@@ -223,8 +223,8 @@ def run(scale: Scale, progress: Progress) -> Finding:
             ),
             "removal": Picture(
                 "Random removals up to 99 %, large set. Left, the worst direction's leverage, which shows how much is "
-                "lost. Middle, condition numbers in plain and in scaled parameters. Right, by how much the ridge "
-                "1e-6 I changes the step of mean reversion.",
+                "lost. Middle, condition numbers in plain and in scaled parameters. Right, by how much the ridge 1e-6 "
+                "I changes the step of mean reversion.",
                 lambda: figures.remaining(left),
             ),
         },
@@ -234,9 +234,9 @@ def run(scale: Scale, progress: Progress) -> Finding:
 def feeds_table(found: Mapping[str, Sequence[Purged]]) -> Table:
     """Return one row per book and feed."""
     return tabulated(
-        "Distances from the refit, worst parameter, in its standard errors (SE). The paper's own measure is the "
-        "norm of fast - retrain in its floating point, here relative to retrain and absolute; the paper reports below "
-        "1e-8 in all instances. Last column: one of the values that no Heston model can have.",
+        "Distances from the refit, worst parameter, in its standard errors (SE). The paper's own measure is the norm "
+        "of fast - retrain in its floating point, here relative to retrain and absolute; the paper reports below 1e-8 "
+        "in all instances. Last column: one of the values that no Heston model can have.",
         [
             {
                 "book": book,
@@ -260,8 +260,8 @@ def feeds_table(found: Mapping[str, Sequence[Purged]]) -> Table:
 def fit_table(found: Mapping[str, Sequence[Purged]]) -> Table:
     """Return how well the retained quotes are met, one row per book and feed."""
     return tabulated(
-        "Root mean square error over the retained quotes, in cents (spot 100): with the bad quotes still in, after the "
-        "one step, and after a refit.",
+        "Root mean square error over the retained quotes, in cents (spot 100): with the bad quotes still in, after "
+        "the one step, and after a refit.",
         [
             {
                 "book": book,
@@ -307,24 +307,18 @@ def reconstruction_table(found: Mapping[str, Sequence[Rebuilt]]) -> Table:
     def middle(errors: Sequence[Rebuilt], what: str) -> float:
         return float(np.median([getattr(one, what) for one in errors]))
 
-    return Table(
+    return tabulated(
         "Quotes rebuilt from (u, psi), the calibrated parameters and a public interest rate. Median relative errors.",
-        (
-            Column("book"),
-            Column("tried", "quotes", "d"),
-            Column(f"rebuilt to {GOOD:g}", "quotes", "d"),
-            Column("forward", "relative", ".0e"),
-            Column("strike", "relative", ".0e"),
-            Column("expiry", "relative", ".0e"),
-            Column("price", "relative", ".0e"),
-        ),
         [
-            (
-                book,
-                len(errors),
-                sum(one.worst < GOOD for one in errors),
-                *(middle(errors, what) for what in ("forward", "strike", "expiry", "price")),
-            )
+            {
+                "book": book,
+                Column("tried", "quotes", "d"): len(errors),
+                Column(f"rebuilt to {GOOD:g}", "quotes", "d"): sum(one.worst < GOOD for one in errors),
+                **{
+                    Column(what, "relative", ".0e"): middle(errors, what)
+                    for what in ("forward", "strike", "expiry", "price")
+                },
+            }
             for book, errors in found.items()
         ],
     )
@@ -408,27 +402,26 @@ def _paragraphs(
         f"{min(one.one_step for one in bad):,.0f} to {max(one.one_step for one in bad):.0e} standard errors from the "
         f"refit, in {lost} at no Heston parameters at all, in {worse} with a worse fit of the retained quotes than "
         "before anything was forgotten (no price counts as worse). Resolved from moments, without the quotes, it is "
-        f"within {max(one.resolved for one in every):.0e}. On clean random deletions one step is good, to "
-        f"{clean:.0e} standard errors; the paper's own measure is at most "
-        f"{max(one.agreement for one in every):.0e} of the parameters in both cases and does not distinguish them. "
-        "As a "
+        f"within {max(one.resolved for one in every):.0e}. On clean random deletions one step is good, to {clean:.0e} "
+        f"standard errors; the paper's own measure is at most {max(one.agreement for one in every):.0e} of the "
+        "parameters in both cases and does not distinguish them. As a "
         f'distance it reaches {max(one.norm for one in every):.0e}, so that its "below 1e-8 in all instances" '
         f"{'fails' if max(one.norm for one in every) >= 1e-8 else 'holds'} on corrupt feeds.",
-        "The forgotten values do remain: the reference was fitted to them. Altering them by one percent moves what the "
-        f"step gives by up to {percent:.0f} standard errors, with the same retained quotes. What forget gives did not "
-        f"change by a bit in {same} of {len(altered)} cases. Relinearizing the touched shards alone adds two different "
-        f"linearizations up, and made the answer worse in {hurt} of {len(shards)} cases; with all retained "
+        "The forgotten values do remain: the reference was fitted to them. Altering them by one percent moves what "
+        f"the step gives by up to {percent:.0f} standard errors, with the same retained quotes. What forget gives did "
+        f"not change by a bit in {same} of {len(altered)} cases. Relinearizing the touched shards alone adds two "
+        f"different linearizations up, and made the answer worse in {hurt} of {len(shards)} cases; with all retained "
         f"quotes, from the same place, it was better in {helped} of {len(shards)}. Our refine, two passes over all of "
         f"them from a robust reference, left {max(two.refined for two in shards):.0e} standard errors at most.",
         f"The cache does give quotes away: forward, strike, expiry and price came back to {GOOD:g} in {good} of "
         f"{len(errors)} quotes tried. Footprints are data, and erasing has to take them too.",
-        f"H' stayed positive definite in {min(one.definite for one in draws):.0%} of draws up to 99 % removed, because "
-        f"it is a sum of squares; the paper's condition for it was met in {max(one.bound_holds for one in draws):.0%}. "
-        f"Definite is not determined: the {fewest.retained} quotes left of the small set at 99 % give a condition "
-        f"number of {fewest.condition:.0e}. On the whole large set it is {large[0.0].condition:.0e} in plain "
-        f"parameters and {large[0.0].scaled_condition:.0f} in scaled ones, so 1e-6 I is not small for every parameter: "
-        f"it changes the step of mean reversion by {large[0.0].ridge_bias:.0e} of itself there, and by "
-        f"{large[0.99].ridge_bias:.0e} with 99 % removed.",
+        f"H' stayed positive definite in {min(one.definite for one in draws):.0%} of draws up to 99 % removed, "
+        "because it is a sum of squares; the paper's condition for it was met in "
+        f"{max(one.bound_holds for one in draws):.0%}. Definite is not determined: the {fewest.retained} quotes left "
+        f"of the small set at 99 % give a condition number of {fewest.condition:.0e}. On the whole large set it is "
+        f"{large[0.0].condition:.0e} in plain parameters and {large[0.0].scaled_condition:.0f} in scaled ones, so "
+        "1e-6 I is not small for every parameter: it changes the step of mean reversion by "
+        f"{large[0.0].ridge_bias:.0e} of itself there, and by {large[0.99].ridge_bias:.0e} with 99 % removed.",
         "Agreement shows nothing of what is determined. With one maturity kept the paper's measure is perfect, while "
         f"mean reversion has a standard error of up to {max(one.within for one in determined):.0f} times its value; "
         f"forget refused {sum(bool(one.refusal) for one in determined)} of {len(determined)}, each with the reason.",

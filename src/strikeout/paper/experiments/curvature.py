@@ -174,8 +174,8 @@ SECTION = Section(
     "Curvature of higher order, and quasi-Newton's",
     "The paper leaves open whether a richer cached curvature would better its one step. Every candidate is tried on "
     "the same strike-outs: from clean books, from a market that Heston cannot meet, and of corrupt feeds. All are "
-    "data-free: they use sums kept at a reference, from which the forgotten quotes' are subtracted. The yardstick is a "
-    "refit of the retained quotes.",
+    "data-free: they use sums kept at a reference, from which the forgotten quotes' are subtracted. The yardstick is "
+    "a refit of the retained quotes.",
 )
 GROUPS = ("clean", "misfit", "corrupt")
 WORDS = {"clean": "clean books", "misfit": "a market Heston misses", "corrupt": "corrupt feeds"}
@@ -319,9 +319,9 @@ def ways_table(found: Sequence[Tried]) -> Table:
         return float(np.median(errors)), max(errors)
 
     return Table(
-        f"{len(found)} strike-outs. Errors are distances from the refit, worst parameter, in standard errors (SE): the "
-        "median and the worst. A dash: no step, because the curvature is not positive definite. The last column is the "
-        "error over that of Gauss-Newton from the same reference, at the median.",
+        f"{len(found)} strike-outs. Errors are distances from the refit, worst parameter, in standard errors (SE): "
+        "the median and the worst. A dash: no step, because the curvature is not positive definite. The last column "
+        "is the error over that of Gauss-Newton from the same reference, at the median.",
         (
             Column("kept"),
             Column("reference"),
@@ -386,21 +386,20 @@ def _paragraphs(found: Sequence[Tried]) -> tuple[str, ...]:
         "The second derivatives of the prices belong into the step as a whole or not at all. Residuals times second "
         "derivatives make Gauss-Newton's curvature Newton's; along the step the sensitivities change, and take away "
         "again what that adds. Gauss-Newton leaves out both. Newton keeps one and misses by more, even if the "
-        "remaining residuals are noise: with one parameter by three times as much, here by "
-        f"{gain(noisy, curved):.1f} times at the median of the clean books. And its curvature is not positive definite "
-        f"in {indefinite} of {len(found)} strike-outs. Both together, "
-        f"110 numbers in place of 20, take the median error on clean books from {middle(PLAIN, 'clean'):.1e} to "
-        f"{middle(corrected, 'clean'):.1e} standard errors.",
+        f"remaining residuals are noise: with one parameter by three times as much, here by {gain(noisy, curved):.1f} "
+        f"times at the median of the clean books. And its curvature is not positive definite in {indefinite} of "
+        f"{len(found)} strike-outs. Both together, 110 numbers in place of 20, take the median error on clean books "
+        f"from {middle(PLAIN, 'clean'):.1e} to {middle(corrected, 'clean'):.1e} standard errors.",
         "What a search learns on its way, by rank one or BFGS, is the curvature of the whole book along the few "
         "directions it came from, the forgotten quotes in it. A mean of two references' curvatures is that of neither.",
-        "No curvature mends a bad reference. After corrupt feeds Gauss-Newton from the least-squares parameters misses "
-        f"by {middle(PLAIN, 'corrupt'):.1e} standard errors at the median, and the best curvature there by {best:.1e}; "
-        f"from the robust reference Gauss-Newton alone misses by {middle(ROBUST, 'corrupt'):.1e}, and with the "
-        f"correction by {middle(robustly, 'corrupt'):.1e}, at worst {worst(robustly, 'corrupt'):.1e}. Where the model "
-        "misses the market residuals are not noise, and the least-squares reference is the nearer one: "
-        f"{middle(PLAIN, 'misfit'):.1e} against {middle(ROBUST, 'misfit'):.1e}, and "
-        f"{middle(corrected, 'misfit'):.1e} with the correction. This package keeps the sums of the correction and "
-        "judges every step by them; what forget answers with, unless a tolerance is given, hangs on no reference.",
+        "No curvature mends a bad reference. After corrupt feeds Gauss-Newton from the least-squares parameters "
+        f"misses by {middle(PLAIN, 'corrupt'):.1e} standard errors at the median, and the best curvature there by "
+        f"{best:.1e}; from the robust reference Gauss-Newton alone misses by {middle(ROBUST, 'corrupt'):.1e}, and "
+        f"with the correction by {middle(robustly, 'corrupt'):.1e}, at worst {worst(robustly, 'corrupt'):.1e}. Where "
+        "the model misses the market residuals are not noise, and the least-squares reference is the nearer one: "
+        f"{middle(PLAIN, 'misfit'):.1e} against {middle(ROBUST, 'misfit'):.1e}, and {middle(corrected, 'misfit'):.1e} "
+        "with the correction. This package keeps the sums of the correction and judges every step by them; what "
+        "forget answers with, unless a tolerance is given, hangs on no reference.",
     )
 
 

@@ -18,7 +18,7 @@ from strikeout.paper import cache as paper_method
 from strikeout.paper.cache import SHARD_DAYS, SHORT, SIZES, Cache, Size
 from strikeout.paper.cache import fast as paper_fast
 from strikeout.paper.cache import recompute as paper_recompute
-from strikeout.paper.experiments.report import Column, Finding, Picture, Progress, Scale, Section, Table
+from strikeout.paper.experiments.report import Column, Finding, Picture, Progress, Scale, Section, Table, tabulated
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearize import footprints_of
 from strikeout.statistics.normal_equations import PAPER_RIDGE
@@ -156,10 +156,10 @@ def _pictures(number: int, one: Runs) -> dict[str, Picture]:
             lambda: _distributions(one),
         ),
         others: Picture(
-            f"The paper's Figure {number} {words}: difference against the mean of the two answers, {one.size} set. The "
-            "paper's fast refactor differs at rounding level, and not without bias: the mean is up to "
-            f"{np.abs(offsets(one.fast)).max():.1f} of its standard errors from zero, because every run carries "
-            "the rounding of the same sums. Ours is zero in every run.",
+            f"The paper's Figure {number} {words}: difference against the mean of the two answers, {one.size} set. "
+            "The paper's fast refactor differs at rounding level, and not without bias: the mean is up to "
+            f"{np.abs(offsets(one.fast)).max():.1f} of its standard errors from zero, because every run carries the "
+            "rounding of the same sums. Ours is zero in every run.",
             lambda: _against_mean(one),
         ),
     }
@@ -250,11 +250,11 @@ def _conclusions(found: list[Runs]) -> tuple[str, ...]:
         f"which floats were added. Its 1e-13 is that of a reference {SHORT} steps into the search, where the step is "
         f"long; from converged parameters the same floats differ by at most {settled:.0e}.",
         'The paper concludes "no systematic bias". Both sides round: every run subtracts from one rounded H and G, and '
-        "retrain adds nearly the same quotes in the same order every time, so runs share an offset. The mean of fast - "
-        f"retrain is up to {offset:.1f} standard errors of that mean from zero here, more or less by the set and the "
-        "seed. If every sum is taken in a new order for every run, roundings differ from run to run and the offset "
-        f"goes: {cured:.1f} standard errors at most.",
-        f"In exact integers nothing is left: retrain, recompute and the fast refactor gave states with one digest in "
+        "retrain adds nearly the same quotes in the same order every time, so runs share an offset. The mean of fast "
+        f"- retrain is up to {offset:.1f} standard errors of that mean from zero here, more or less by the set and "
+        "the seed. If every sum is taken in a new order for every run, roundings differ from run to run and the "
+        f"offset goes: {cured:.1f} standard errors at most.",
+        "In exact integers nothing is left: retrain, recompute and the fast refactor gave states with one digest in "
         f"{equal} of {runs} runs, and {moved} of {runs * 10} parameters differ in any bit. Equal to this baseline is "
         "not yet equal to a refit: the baseline is one step from a reference that was calibrated to the forgotten "
         "quotes too. The section on where the paper stops measures that.",
@@ -262,66 +262,54 @@ def _conclusions(found: list[Runs]) -> tuple[str, ...]:
 
 
 def _table(found: list[Runs]) -> Table:
-    rows = []
-    for one in found:
-        for place, name in enumerate(NAMES):
-            size, sharded = np.abs(one.fast[:, place]), np.abs(one.sharded[:, place])
-            ours = np.abs(np.concatenate([one.ours_fast[:, place], one.ours_sharded[:, place]]))
-            rows.append(
-                (
-                    one.size,
-                    name.replace("_", " "),
-                    float(np.median(size)),
-                    float(size.max()),
-                    float(offsets(one.fast)[place]),
-                    float(sharded.max()),
-                    float(np.abs(one.settled[:, place]).max()),
-                    float(ours.max()),
-                )
-            )
-    columns = (
-        Column("set"),
-        Column("parameter"),
-        Column("fast, median", "own unit", ".1e"),
-        Column("fast, largest", "own unit", ".1e"),
-        Column("fast, mean over its error", "", ".1f"),
-        Column("sharded, largest", "own unit", ".1e"),
-        Column("fast, converged, largest", "own unit", ".1e"),
-        Column("ours, largest", "own unit", ".3g"),
-    )
-    caption = (
+    def largest(*differences: Floats) -> float:
+        return max(float(np.abs(one).max()) for one in differences)
+
+    return tabulated(
         f"|operator - retrain| over {len(found[0].forgotten)} runs, in the unit of each parameter: mean reversion, "
-        "variances and vol of vol in 1/year, correlation without one. The paper's method in floats, from "
-        f"{SHORT} steps of its search, and from where the search converges; ours is the fast and the sharded operator."
+        f"variances and vol of vol in 1/year, correlation without one. The paper's method in floats, from {SHORT} "
+        "steps of its search, and from where the search converges; ours is the fast and the sharded operator.",
+        [
+            {
+                "set": one.size,
+                "parameter": name.replace("_", " "),
+                Column("fast, median", "own unit", ".1e"): float(np.median(np.abs(one.fast[:, n]))),
+                Column("fast, largest", "own unit", ".1e"): largest(one.fast[:, n]),
+                Column("fast, mean over its error", "", ".1f"): float(offsets(one.fast)[n]),
+                Column("sharded, largest", "own unit", ".1e"): largest(one.sharded[:, n]),
+                Column("fast, converged, largest", "own unit", ".1e"): largest(one.settled[:, n]),
+                Column("ours, largest", "own unit", ".3g"): largest(one.ours_fast[:, n], one.ours_sharded[:, n]),
+            }
+            for one in found
+            for n, name in enumerate(NAMES)
+        ],
     )
-    return Table(caption, columns, rows)
 
 
 def _every_run(found: list[Runs]) -> Table:
-    rows = [
-        (
-            one.size,
-            number,
-            int(one.forgotten[number]),
-            name,
-            *(
-                float(values[number, place])
-                for values in (one.retrain, one.fast, one.sharded, one.ours_retrain, one.ours_fast, one.ours_sharded)
-            ),
-        )
-        for one in found
-        for number in range(len(one.forgotten))
-        for place, name in enumerate(NAMES)
-    ]
-    names = ("retrain", "fast - retrain", "sharded - retrain")
-    columns = (
-        Column("set"),
-        Column("run"),
-        Column("forgotten", "quotes"),
-        Column("parameter"),
-        *(Column(f"{who} {name}", "own unit") for who in ("paper", "ours") for name in names),
+    names = ("retrain", "fast", "sharded")
+    return tabulated(
+        "Every run.",
+        [
+            {
+                "set": one.size,
+                "run": number,
+                Column("forgotten", "quotes"): int(forgotten),
+                "parameter": parameter,
+                **{
+                    Column(f"{who} {name}{'' if name == 'retrain' else ' - retrain'}", "own unit"): float(
+                        getattr(one, prefix + name)[number, place]
+                    )
+                    for who, prefix in (("paper", ""), ("ours", "ours_"))
+                    for name in names
+                },
+            }
+            for one in found
+            for number, forgotten in enumerate(one.forgotten.tolist())
+            for place, parameter in enumerate(NAMES)
+        ],
+        is_shown=False,
     )
-    return Table("Every run.", columns, rows, is_shown=False)
 
 
 def _distributions(one: Runs) -> Figure:
@@ -342,4 +330,5 @@ def _against_mean(one: Runs) -> Figure:
     return difference_against_mean(
         {"the paper's fast": (one.retrain, one.fast), "ours": (one.ours_retrain, one.ours_fast)},
         words=f"Fast minus retrain against their mean, {one.size} set",
+        letters="bcdef" if one.size == "small" else "b",
     )

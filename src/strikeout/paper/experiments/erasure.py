@@ -134,11 +134,10 @@ def single_maturities(calibration: Calibration) -> list[Kept]:
 SECTION = Section(
     "erasure",
     "What earlier parameters give away",
-    "The paper publishes parameters before and after quotes are forgotten. Quotes are erased from a book, and "
-    "someone who "
-    "reads its file, without a key, tries to compute them back from the parameters in it and the quotes that stay. How "
-    "often does that work when results of earlier calibrations are kept, and when they are removed? And how many "
-    "prices can be computed back when it is known which contracts were erased?",
+    "The paper publishes parameters before and after quotes are forgotten. Quotes are erased from a book, and someone "
+    "who reads its file, without a key, tries to compute them back from the parameters in it and the quotes that "
+    "stay. How often does that work when results of earlier calibrations are kept, and when they are removed? And how "
+    "many prices can be computed back when it is known which contracts were erased?",
 )
 MODEL = Heston()
 NAMES = MODEL.parameters.names
@@ -269,33 +268,35 @@ def prices_off(count: int, *, seed: int) -> float:
 
 def attacks_table(found: Sequence[Attack]) -> Table:
     """Return a row per kind of book and reason."""
-    rows = []
-    for kind in SHOWN:
-        for reason in (KEEPING, REMOVING):
-            ours = [one for one in found if (one.kind, one.reason) == (kind, reason)]
-            solved = [one.off for one in ours if one.is_solved]
-            median = float(np.median(solved)) if solved else None
-            rows.append((kind.name, reason, len(ours), len(solved), median))
-    return Table(
+    by_kind = {
+        (kind, reason): [one for one in found if (one.kind, one.reason) == (kind, reason)]
+        for kind in SHOWN
+        for reason in (KEEPING, REMOVING)
+    }
+    solved = {key: [one.off for one in ours if one.is_solved] for key, ours in by_kind.items()}
+    return tabulated(
         f"Erasures from random books, and how many were computed back: every contract right, every price to {RIGHT:g} "
         f"(a panel's to {RIGHT_OF_PANEL:g}). For the reason {KEEPING} results of earlier calibrations stay in the "
         f"book, for {REMOVING} they go. Last column: the median price error of those computed back.",
-        (
-            Column("book"),
-            Column("reason"),
-            Column("erasures", "", "d"),
-            Column("computed back", "", "d"),
-            Column("price error", "currency", ".0e"),
-        ),
-        rows,
+        [
+            {
+                "book": kind.name,
+                "reason": reason,
+                Column("erasures", "", "d"): len(ours),
+                Column("computed back", "", "d"): len(off),
+                Column("price error", "currency", ".0e"): float(np.median(off)) if off else None,
+            }
+            for (kind, reason), ours in by_kind.items()
+            for off in [solved[kind, reason]]
+        ],
     )
 
 
 def known_table(known: Mapping[int, Sequence[float]]) -> Table:
     """Return a row per number of quotes that were erased together."""
     return tabulated(
-        "Quotes erased together whose contracts are known, from the small set: error of the worst price, computed back "
-        "from the five parameters of before. The noise of a price is 1e-3.",
+        "Quotes erased together whose contracts are known, from the small set: error of the worst price, computed "
+        "back from the five parameters of before. The noise of a price is 1e-3.",
         [
             {
                 Column("erased together", "quotes", "d"): count,
@@ -317,7 +318,7 @@ def _paragraphs(found: Sequence[Attack], known: Mapping[int, Sequence[float]]) -
         "quotes that stay is minus the row of the erased one times its residual.",
         f"With earlier results removed, {left} of {len(removed)} are.",
         f"Results that left the book stay with those who have them. Where the contracts are known, up to {exact} "
-        "prices "
-        "follow from five parameters; beyond that the equations leave them as unknown as their noise. Standard errors "
-        "and the RMSE are six more numbers. A book therefore warns if fewer than twelve quotes are erased together.",
+        "prices follow from five parameters; beyond that the equations leave them as unknown as their noise. Standard "
+        "errors and the RMSE are six more numbers. A book therefore warns if fewer than twelve quotes are erased "
+        "together.",
     )

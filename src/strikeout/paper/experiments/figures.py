@@ -53,22 +53,35 @@ def strips(
             for place, columns in enumerate(parameters.values()):
                 for group, values in enumerate(columns):
                     at = place + 0.26 * (group - (len(columns) - 1) / 2)
-                    # A fixed fan in place of random jitter: the same picture every time.
-                    spread = 0.09 * np.sin(np.arange(len(values)) * 2.399963)
-                    panel.plot(at + spread, values, ".", color=COLOURS[group], markersize=2.6, alpha=0.55, mew=0)
-                    middle = float(np.median(values))
-                    panel.plot([at - 0.11, at + 0.11], [middle, middle], color=COLOURS[group], linewidth=1.4)
+                    _strip(panel, at, values, COLOURS[group], width=0.09)
             panel.set_xticks(range(len(parameters)), list(parameters))
             panel.grid(visible=False, axis="x")
-            panel.set_yticks([-1e-12, -1e-14, -1e-16, 0.0, 1e-16, 1e-14, 1e-12])
-            panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: "0" if value == 0 else f"{value:.0e}"))
-            panel.minorticks_off()
+            _zero_and_powers(panel, [-1e-12, -1e-14, -1e-16, 0.0, 1e-16, 1e-14, 1e-12])
         axes[0].set_ylabel(axis)
     return figure
 
 
-def difference_against_mean(answers: Mapping[str, tuple[Floats, Floats]], *, words: str) -> Figure:
-    """Draw one panel per parameter: (retrain, difference) of each operator, as dots."""
+def _strip(panel: Axes, at: float, values: Floats, colour: str, *, width: float) -> None:
+    """Draw dots around one place, and a bar at their median."""
+    spread = width * np.sin(np.arange(len(values)) * 2.399963)  # a fixed fan for jitter: the same picture every time
+    panel.plot(at + spread, values, ".", color=colour, markersize=2.8, alpha=0.55, mew=0)
+    middle, half = float(np.median(values)), width + 0.02
+    panel.plot([at - half, at + half], [middle, middle], color=colour, linewidth=1.4)
+
+
+def _zero_and_powers(panel: Axes, ticks: Sequence[float]) -> None:
+    """Set the ticks of a scale that is linear near zero."""
+    panel.set_yticks(ticks)
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: "0" if value == 0 else f"{value:.0e}"))
+    panel.minorticks_off()
+
+
+def difference_against_mean(answers: Mapping[str, tuple[Floats, Floats]], *, words: str, letters: str) -> Figure:
+    """Draw one panel per parameter: (retrain, difference) of each operator, as dots.
+
+    Args:
+        letters: of the paper's panels, for the first parameters.
+    """
     with styled():
         figure = blank(4.4)
         title(figure, words, [(name, COLOURS[2 * place], "o") for place, name in enumerate(answers)])
@@ -81,6 +94,7 @@ def difference_against_mean(answers: Mapping[str, tuple[Floats, Floats]], *, wor
                 mean = retrain[:, place] + difference[:, place] / 2
                 scaled = difference[:, place] / 10.0**power
                 panel.plot(mean, scaled, ".", color=COLOURS[2 * group], markersize=4, alpha=0.6, mew=0)
+            panel.set_title(f"({letters[place]})" if place < len(letters) else "")
             panel.set_xlabel(WORDS[place])
             panel.set_ylabel(f"difference (1e{power})")
             panel.locator_params(axis="x", nbins=3)
@@ -100,9 +114,7 @@ def errors_and_times(share: Floats, errors: Mapping[str, Floats], times: Mapping
         for name, values in errors.items():
             left.plot(share, values, "o-", color=colours[name], markersize=3.5, linewidth=1.2, label=name)
         left.set_ylim(-2e-17, 1e-11)
-        left.set_yticks([0.0, 1e-16, 1e-14, 1e-12])
-        left.yaxis.set_major_formatter(FuncFormatter(lambda value, _: "0" if value == 0 else f"{value:.0e}"))
-        left.minorticks_off()
+        _zero_and_powers(left, [0.0, 1e-16, 1e-14, 1e-12])
         left.legend(loc="upper left", frameon=False, labelcolor="linecolor")
         left.set_ylabel("relative error")
         right.set_title("run time")
@@ -135,15 +147,10 @@ def error_strips(places: Sequence[str], groups: Mapping[str, Sequence[Floats]]) 
             colour = COLOURS[number % len(COLOURS)]
             for place, values in enumerate(columns):
                 at = place + 0.18 * (number - (len(groups) - 1) / 2)
-                spread = 0.05 * np.sin(np.arange(len(values)) * 2.399963)  # a fixed fan: the same picture every time
-                panel.plot(at + spread, values, ".", color=colour, markersize=3, alpha=0.6, mew=0)
-                middle = float(np.median(values))
-                panel.plot([at - 0.07, at + 0.07], [middle, middle], color=colour, linewidth=1.4)
+                _strip(panel, at, values, colour, width=0.05)
         panel.set_xticks(range(len(places)), list(places))
         panel.set_ylim(-2e-17, 1e-11)
-        panel.set_yticks([0.0, 1e-16, 1e-14, 1e-12])
-        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: "0" if value == 0 else f"{value:.0e}"))
-        panel.minorticks_off()
+        _zero_and_powers(panel, [0.0, 1e-16, 1e-14, 1e-12])
         panel.set_xlabel("quotes forgotten")
         panel.set_ylabel("|fast - retrain| / |retrain|")
     return figure
@@ -245,7 +252,7 @@ def feed_distances(found: Mapping[str, Sequence[Purged]]) -> Figure:
 def remains(moved: Mapping[str, Sequence[Dependence]], partly: Sequence[Relinearized]) -> Figure:
     """Draw, left, moves of the one step by altered values. and right, three ways to go on from it."""
     with style.styled():
-        figure = style.blank(height=3.2)
+        figure = style.blank(height=3.5)
         ways = (
             ("touched", "touched shards relinearized", style.MODEL),
             ("one_step", "one step", style.INK),
@@ -419,10 +426,11 @@ def run_times(found: Sequence[Growth]) -> Figure:
     }
     colours = {
         "the paper's loop": style.MODEL,
-        "one pass of ours": style.MARKET,
+        "our retrain": style.MARKET,
         "sharded recompute": style.OTHERS[1],
         "the solution": style.OTHERS[0],
     }
+    aside = {"our retrain": 13, "sharded recompute": -13}  # two lines that nearly coincide
     with style.styled():
         figure = style.blank(height=5.4)
         style.title(figure, "Run times and their exponents")
@@ -437,7 +445,7 @@ def run_times(found: Sequence[Growth]) -> Figure:
                 panel.annotate(
                     f"{one.what}\nexponent {one.slope.value:.2f}",
                     (one.sizes[0], one.seconds[0] if is_beside else one.seconds.max()),
-                    xytext=(-8, 0) if is_beside else (0, 6),
+                    xytext=(-8, aside.get(one.what, 0)) if is_beside else (0, 6),
                     textcoords="offset points",
                     color=colour,
                     ha="right" if is_beside else "left",

@@ -16,7 +16,7 @@ from strikeout.models.heston import Heston
 from strikeout.paper import cache as paper_method
 from strikeout.paper.cache import SHARD_DAYS, SIZES, Size
 from strikeout.paper.cache import fast as fast_operator
-from strikeout.paper.experiments.measuring import timed, timed_in_turn
+from strikeout.paper.experiments.measuring import fresh, timed, timed_in_turn
 from strikeout.paper.experiments.report import (
     Column,
     Finding,
@@ -102,18 +102,16 @@ def run(scale: Scale, progress: Progress) -> Finding:
         tables={"shards": _table(points), "positions": _positions_table(placed), "points": _every_point(points)},
         figures={
             "figure-3": Picture(
-                "The paper's Figure 3: run times over the forgotten fraction, scattered forget sets, shards by "
-                "time (30 "
-                "days in the large set, 10 in the small one), one panel per path: (a), (b) above, (c), (d) below. "
+                "The paper's Figure 3: run times over the forgotten fraction, scattered forget sets, shards by time "
+                "(30 days in the large set, 10 in the small one), one panel per path: (a), (b) above, (c), (d) below. "
                 "Dashed: the paper's method, its measured time per quote (a sample of 20) times the quotes it prices; "
                 "its fast operator is timed. Solid: ours, timed.",
                 lambda: _times(points),
             ),
             "figure-4": Picture(
-                "The paper's Figure 4: time of recompute over that of retrain against the number of touched "
-                "shards; (a) "
-                "from the first shard on, (b) with the first three shards never touched. Rings: the paper's loop, a "
-                "ratio of counts (quotes of the touched shards over retained quotes); dots: ours, timed.",
+                "The paper's Figure 4: time of recompute over that of retrain against the number of touched shards; "
+                "(a) from the first shard on, (b) with the first three shards never touched. Rings: the paper's loop, "
+                "a ratio of counts (quotes of the touched shards over retained quotes); dots: ours, timed.",
                 lambda: _placed(placed),
             ),
             "cuts": Picture(
@@ -224,16 +222,11 @@ def cut_by(quotes: Quotes, cut: str, *, size: Size) -> Shards:
 
 
 def _retrain(quotes: Quotes, model: Heston, schema: Schema) -> object:
-    return restep(_fresh(quotes), model, schema).change
+    return restep(fresh(quotes), model, schema).change
 
 
 def _recompute(states: Mapping[str, NormalEquations], touched: Shards, left: Quotes, model: Heston) -> object:
-    return recompute(states, touched, _fresh(left), model=model).step.change
-
-
-def _fresh(quotes: Quotes) -> Quotes:
-    """Return the quotes as new objects: what an earlier run sorted must not make the next one cheaper."""
-    return Quotes(ids=quotes.ids, contracts=quotes.contracts[:], observed=quotes.observed)
+    return recompute(states, touched, fresh(left), model=model).step.change
 
 
 def _some(points: list[Point], **wanted: object) -> list[Point]:
@@ -256,17 +249,16 @@ def _conclusions(points: list[Point], placed: list[Position]) -> tuple[str, ...]
     }
     return (
         f"As in the paper, scattered forgetting spoils the saving: from 2 % on, {every} of {len(wide)} forget sets in "
-        f"the large set touched every shard of days, and recompute then does what retrain does. A cluster of 1 % "
+        "the large set touched every shard of days, and recompute then does what retrain does. A cluster of 1 % "
         f"touches {_middle(near, 'touched'):.0f} of {near[0].shards}, and the paper's loop then needs "
         f"{cluster['time']:.0%} of its time; {cluster['product']:.0%} with shards by product, because a day holds "
         f"nearly every product, and {cluster['hybrid']:.0%} with both. Shards must be cut the way requests come.",
-        "Where the touched shards are does not matter, only how many quotes they have (Figure 4). One touched shard of "
-        f"{placed[-1].shards} in the large set costs "
-        f"{_ratio_at(placed, 0):.2f} of retrain if it is the first and {_ratio_at(placed, 3):.2f} if it is the fourth.",
-        f"With our passes the question loses its weight. Retrain over the whole large set takes "
+        "Where the touched shards are does not matter, only how many quotes they have (Figure 4). One touched shard "
+        f"of {placed[-1].shards} in the large set costs {_ratio_at(placed, 0):.2f} of retrain if it is the first and "
+        f"{_ratio_at(placed, 3):.2f} if it is the fourth.",
+        "With our passes the question loses its weight. Retrain over the whole large set takes "
         f"{time_text(_middle(large, 'retrain'))}. All touched shards are priced in one pass, so recompute takes at "
-        "most "
-        f"{max(point.ratio for point in points):.2f} times as long as retrain, and less in "
+        f"most {max(point.ratio for point in points):.2f} times as long as retrain, and less in "
         f"{sum(point.ratio < 1 for point in points)} of {len(points)} points; its least, "
         f"{min(point.ratio for point in points):.2f}, is the fixed cost of a pass. The fast refactor took "
         f"{time_text(min(fast))} to {time_text(max(fast))}, whatever the shards.",
@@ -295,58 +287,48 @@ def _positions_table(placed: list[Position]) -> Table:
 
 
 def _table(points: list[Point]) -> Table:
-    rows = []
-    for size in SIZES:
-        for spread in SPREADS:
-            for cut in CUTS:
-                for fraction in (0.01, 0.10):
-                    some = _some(points, size=size, spread=spread, cut=cut, fraction=fraction)
-                    rows.append(
-                        (
-                            size,
-                            spread,
-                            cut,
-                            f"{fraction:.0%}",
-                            f"{_middle(some, 'touched'):.0f} of {_middle(some, 'shards'):.0f}",
-                            _middle(some, "retrain"),
-                            _middle(some, "recompute"),
-                            _middle(some, "fast"),
-                            _middle(some, "ratio"),
-                            _middle(some, "paper_ratio"),
-                        )
-                    )
-    columns = (
-        Column("set"),
-        Column("forget set"),
-        Column("shards by"),
-        Column("forgotten"),
-        Column("shards touched"),
-        *(Column(name, "s") for name in ("retrain", "recompute", "fast")),
-        Column("recompute over retrain", "times", ".2f"),
-        Column("the paper's ratio", "times", ".2f"),
-    )
     paths = len({point.seed for point in points})
     whose = f"medians over {paths} paths" if paths > 1 else "one path"
-    caption = f"Ours, {whose}; the last column is the ratio of the paper's loop."
-    return Table(caption, columns, rows)
+    return tabulated(
+        f"Ours, {whose}; the last column is the ratio of the paper's loop.",
+        [
+            {
+                "set": size,
+                "forget set": spread,
+                "shards by": cut,
+                "forgotten": f"{fraction:.0%}",
+                "shards touched": f"{_middle(some, 'touched'):.0f} of {_middle(some, 'shards'):.0f}",
+                **{Column(name, "s"): _middle(some, name) for name in ("retrain", "recompute", "fast")},
+                Column("recompute over retrain", "times", ".2f"): _middle(some, "ratio"),
+                Column("the paper's ratio", "times", ".2f"): _middle(some, "paper_ratio"),
+            }
+            for size in SIZES
+            for spread in SPREADS
+            for cut in CUTS
+            for fraction in (0.01, 0.10)
+            for some in [_some(points, size=size, spread=spread, cut=cut, fraction=fraction)]
+        ],
+    )
 
 
 def _every_point(points: list[Point]) -> Table:
     words = ("size", "seed", "spread", "cut", "fraction", "touched", "shards")
     seconds = ("retrain", "recompute", "fast", "paper_retrain", "paper_recompute", "paper_fast")
-    rows = [tuple(getattr(point, name) for name in words + seconds) for point in points]
-    columns = (*(Column(name) for name in words), *(Column(name, "s") for name in seconds))
-    return Table("Every point.", columns, rows, is_shown=False)
+    columns: dict[str, Column | str] = {name: name for name in words} | {name: Column(name, "s") for name in seconds}
+    records = [{column: getattr(point, name) for name, column in columns.items()} for point in points]
+    return tabulated("Every point.", records, is_shown=False)
 
 
 def _times(points: list[Point]) -> Figure:
     from strikeout.paper.experiments.figures import time_panels
 
     names = ("retrain", "recompute", "fast", "paper_retrain", "paper_recompute", "paper_fast")
+    panels = zip("abcd", ((size, seed) for size in reversed(SIZES) for seed in PATHS), strict=True)
     lines = {
-        f"{size} set, path {seed}": {name: np.array([getattr(point, name) for point in found]) for name in names}
-        for size in reversed(SIZES)
-        for seed in PATHS
+        f"({letter}) {size} set, path {seed}": {
+            name: np.array([getattr(point, name) for point in found]) for name in names
+        }
+        for letter, (size, seed) in panels
         for found in [_some(points, size=size, seed=seed, spread="scattered", cut="time")]
     }
     return time_panels(100.0 * np.array(FRACTIONS), lines)

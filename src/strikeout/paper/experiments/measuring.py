@@ -3,7 +3,7 @@
 Times are the median of several runs and the quartiles around it; growth is the slope of a line through logarithms.
 
 Processor time of this thread, not of the wall: what else a machine does would count more for slow work than for quick.
-Nothing that is timed here uses a second thread (books of this size are below the kernel's threshold for one).
+Nothing that is timed here uses a second thread: footprints are taken in runs that are too short for one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.errors import UsageError
+from strikeout.quotes.quotes import Quotes
 
 NORMAL = 1.959963984540054  # 97.5 % of a normal variable lie below
 TURN = 5e-3  # seconds: what is quicker is repeated within a run, which then counts as the mean of its calls
@@ -69,6 +70,11 @@ def _mean(work: Callable[[], object], repeats: int) -> float:
     for _ in range(repeats):
         work()
     return (time.thread_time() - begin) / repeats
+
+
+def fresh(quotes: Quotes) -> Quotes:
+    """Return the quotes as new objects: what an earlier run sorted must not make the next one cheaper."""
+    return quotes[:]
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,8 @@ def run(scale: Scale, progress: Progress) -> Finding:
             ),
             "conditions": Picture(
                 "Share of random strike-outs from the large set (2,700 quotes) that meet the condition of each bound. "
-                "Plain norms mix a variance with a speed of reversion; scaled ones take every parameter times the root "
-                "of its own curvature.",
+                "Plain norms mix a variance with a speed of reversion; scaled ones take every parameter times the "
+                "root of its own curvature.",
                 lambda: figures.condition_shares(held),
             ),
             "huber": Picture(
@@ -104,8 +104,8 @@ def run(scale: Scale, progress: Progress) -> Finding:
                 lambda: figures.influence_control(wrong),
             ),
             "complexity": Picture(
-                "Run times against quotes, quadrature nodes and forgotten quotes, the lower quartile of "
-                f"{REPEATS} runs a point.",
+                f"Run times against quotes, quadrature nodes and forgotten quotes, the lower quartile of {REPEATS} "
+                "runs a point.",
                 lambda: figures.run_times(grown),
             ),
         },
@@ -114,23 +114,21 @@ def run(scale: Scale, progress: Progress) -> Finding:
 
 def exactness_table(found: Sequence[Exactness]) -> Table:
     """Return a row a cut of the book."""
-    rows: list[tuple[Value, ...]] = []
-    for cut in dict.fromkeys(one.cut for one in found):
-        ours = [one for one in found if one.cut == cut]
-        equal, worst = sum(one.is_equal for one in ours), max(one.in_doubles for one in ours)
-        rows.append((cut, ours[0].shards, len(ours), equal, worst))
-    return Table(
+    by_cut = {cut: [one for one in found if one.cut == cut] for cut in dict.fromkeys(one.cut for one in found)}
+    return tabulated(
         "Subtraction, recomputed shards and a rebuild from the retained quotes, 1 to 25 % of the large set drawn at "
-        "random: in how many strike-outs state and step of all three are the same bits. The last column is the paper's "
-        "way, sums of doubles: by what share of the step subtraction and rebuild differ at worst.",
-        (
-            Column("cut by"),
-            Column("shards", "count", "d"),
-            Column("strike-outs", "count", "d"),
-            Column("same bits", "count", "d"),
-            Column("difference in doubles", "of the step", ".0e"),
-        ),
-        rows,
+        "random: in how many strike-outs state and step of all three are the same bits. The last column is the "
+        "paper's way, sums of doubles: by what share of the step subtraction and rebuild differ at worst.",
+        [
+            {
+                "cut by": cut,
+                Column("shards", "count", "d"): ours[0].shards,
+                Column("strike-outs", "count", "d"): len(ours),
+                Column("same bits", "count", "d"): sum(one.is_equal for one in ours),
+                Column("difference in doubles", "of the step", ".0e"): max(one.in_doubles for one in ours),
+            }
+            for cut, ours in by_cut.items()
+        ],
     )
 
 
@@ -154,30 +152,22 @@ def _every_strike_out(found: Sequence[Exactness]) -> Table:
 
 def relinearization_table(found: Sequence[Relinearizing]) -> Table:
     """Return one row per noise."""
-    return Table(
+    return tabulated(
         "Proposition 2: the exponent of the second step's length in the first's, with its 95 % interval, and the "
         "lengths at both ends (each parameter over its size). Proposition 6: the exponent of the distance to the "
         "optimum after both steps; the paper promises 2 without noise and 1 with it.",
-        (
-            Column("noise", "currency", "g"),
-            Column("exponent", "", ".2f"),
-            Column("from", "95 %", ".2f"),
-            Column("to", "95 %", ".2f"),
-            Column("shortest first step", "sizes", ".1e"),
-            Column("second step there", "sizes", ".1e"),
-            Column("longest first step", "sizes", ".1e"),
-            Column("second step there, longest", "sizes", ".1e"),
-            Column("exponent of what is left", "", ".2f"),
-        ),
         [
-            (
-                one.noise,
-                one.slope.value,
-                one.slope.low,
-                one.slope.high,
-                *(float(x) for x in (one.first[0], one.second[0], one.first[-1], one.second[-1])),
-                one.accuracy.value,
-            )
+            {
+                Column("noise", "currency", "g"): one.noise,
+                Column("exponent", "", ".2f"): one.slope.value,
+                Column("from", "95 %", ".2f"): one.slope.low,
+                Column("to", "95 %", ".2f"): one.slope.high,
+                Column("shortest first step", "sizes", ".1e"): float(one.first[0]),
+                Column("second step there", "sizes", ".1e"): float(one.second[0]),
+                Column("longest first step", "sizes", ".1e"): float(one.first[-1]),
+                Column("second step there, longest", "sizes", ".1e"): float(one.second[-1]),
+                Column("exponent of what is left", "", ".2f"): one.accuracy.value,
+            }
             for one in found
         ],
     )
@@ -217,8 +207,8 @@ def conditions_table(found: Sequence[Condition]) -> Table:
 def huber_table(found: Sequence[Pull]) -> Table:
     """Return a row an error."""
     return tabulated(
-        "Move of the step when one wrong quote of 2,700 is struck out; lengths in standard errors (SE) with the "
-        "other parameters known.",
+        "Move of the step when one wrong quote of 2,700 is struck out; lengths in standard errors (SE) with the other "
+        "parameters known.",
         [
             {
                 Column("wrong by", "currency", "g"): one.wrong_by,
@@ -235,9 +225,8 @@ def remainders_table(found: Sequence[Remainder]) -> Table:
     """Return one row per size of the remainder."""
     return tabulated(
         "The paper's step on small remainders of the small set (noise 0.001): medians of the RMSE on the retained "
-        "quotes. "
-        "Its first mechanism, an invalid linearization, is the distance from the linear prediction to the step; its "
-        "second, rounding under an ill-conditioned H', is the RMSE between floating point and integers.",
+        "quotes. Its first mechanism, an invalid linearization, is the distance from the linear prediction to the "
+        "step; its second, rounding under an ill-conditioned H', is the RMSE between floating point and integers.",
         [
             {
                 Column("retained", "quotes", "d"): one.quotes,
@@ -257,14 +246,12 @@ def remainders_table(found: Sequence[Remainder]) -> Table:
 def _small(found: Sequence[Remainder]) -> str:
     least = found[-1]
     return (
-        f"The paper names two mechanisms for a larger RMSE on very small remainders. The first is real: with "
+        "The paper names two mechanisms for a larger RMSE on very small remainders. The first is real: with "
         f"{least.quotes} quotes left the linearization predicts {least.linear:.1e}, the step has {least.step:.1e} "
-        "(worst "
-        f"{least.worst:.1e}), and {least.outside:.0%} of the steps lead out of the model; a refit has "
-        f"{least.refit:.1e}. The "
-        f"second is not seen: H' has a condition number of {least.condition:.0e}, and the step in floating point "
-        "differs "
-        f"from the same system solved in integers by {max(one.rounding for one in found):.0e} in price at most."
+        f"(worst {least.worst:.1e}), and {least.outside:.0%} of the steps lead out of the model; a refit has "
+        f"{least.refit:.1e}. The second is not seen: H' has a condition number of {least.condition:.0e}, and the step "
+        "in floating point differs from the same system solved in integers by "
+        f"{max(one.rounding for one in found):.0e} in price at most."
     )
 
 
@@ -350,34 +337,30 @@ def _paragraphs(
         f"Exactness holds, in integers to the last bit: state and step are the same in {equal} of {len(exact)} "
         f"strike-outs, however the book is cut. In doubles they differ by up to {worst:.0e} of the step.",
         f"Relinearization is of second order where residuals vanish (exponent {lines[0].slope}), and only there: with "
-        f"a noise of {lines[-1].noise:g} the exponent is {lines[-1].slope}. In between the first-order term takes over "
-        "as the step shrinks. The paper's condition, residuals no larger than a constant times the step, is one that "
-        "noisy quotes do not meet for small steps. All retained quotes were relinearized here; the touched shards "
-        "alone are another matter, see where the paper stops.",
-        f"The stability bound is always true and rarely useful: in plain parameters the truth is {plain:.1e} of it, in "
-        f"scaled ones {tidy:.2f}. Weyl's condition, which the paper calls rarely active until 70 % are removed, is met "
-        f"by {share('Weyl', 1, scaled=False)} of single quotes in plain parameters, and in scaled ones by "
+        f"a noise of {lines[-1].noise:g} the exponent is {lines[-1].slope}. In between the first-order term takes "
+        "over as the step shrinks. The paper's condition, residuals no larger than a constant times the step, is one "
+        "that noisy quotes do not meet for small steps. All retained quotes were relinearized here; the touched "
+        "shards alone are another matter, see where the paper stops.",
+        f"The stability bound is always true and rarely useful: in plain parameters the truth is {plain:.1e} of it, "
+        f"in scaled ones {tidy:.2f}. Weyl's condition, which the paper calls rarely active until 70 % are removed, is "
+        f"met by {share('Weyl', 1, scaled=False)} of single quotes in plain parameters, and in scaled ones by "
         f"{share('Weyl', 27, scaled=True)} at 1 %. H' stays positive definite all the same, because it is a sum of "
         "squares. The leverage spectrum shows how much is really lost.",
         f"Huber's loss does control influence: from an error of a cent on the pull stays at {wrong[-1].huber:.2g} "
         f"standard errors, below the bound of {wrong[-1].bound:.2g}, while under squared loss it grows to "
         f"{wrong[-1].squared:,.0f}. The paper's remark has the condition number where the norm of the inverse belongs.",
-        f"Proposition 6 promises an error of second order after one relinearization without noise and of first order "
+        "Proposition 6 promises an error of second order after one relinearization without noise and of first order "
         f"with it. Without noise the error falls with exponent {lines[0].accuracy}, two orders better than promised, "
-        f"because the second step squares the square that the first one left; at the paper's noise the exponent is "
+        "because the second step squares the square that the first one left; at the paper's noise the exponent is "
         f"{lines[1].accuracy}, at {lines[-1].noise:g} it is {lines[-1].accuracy}.",
         f"Part (ii) of Proposition 7: recompute grows with the quotes of the touched shards, exponent {again.slope}. "
         f"Retrain by the paper's loop grows with the quotes, exponent {linear.slope}; the paper's text calls it not "
         f"perfectly linear. In the number of parameters the subtraction has exponent {p2.slope} over "
-        f"{p2.sizes[0]:.0f} to "
-        f"{p2.sizes[-1]:.0f} parameters and the solution {p3.slope} over {p3.sizes[0]:.0f} to {p3.sizes[-1]:.0f}, "
-        "where "
-        "fixed costs are still visible.",
-        f"Costs grow as the proposition has it, and linearly in the nodes (exponent {nodes.slope}), not "
-        "quadratically as "
-        f"its text has it. A downdate of 27 quotes does not see the book: exponent {fixed.slope}, "
+        f"{p2.sizes[0]:.0f} to {p2.sizes[-1]:.0f} parameters and the solution {p3.slope} over {p3.sizes[0]:.0f} to "
+        f"{p3.sizes[-1]:.0f}, where fixed costs are still visible.",
+        f"Costs grow as the proposition has it, and linearly in the nodes (exponent {nodes.slope}), not quadratically "
+        f"as its text has it. A downdate of 27 quotes does not see the book: exponent {fixed.slope}, "
         f"{time_text(float(fixed.seconds[0]))} at {fixed.sizes[0]:,.0f} quotes and "
-        f"{time_text(float(fixed.seconds[-1]))} at {fixed.sizes[-1]:,.0f}; beyond a million quotes finding "
-        "their names costs more than taking them away. Exponents below one are a fixed cost that is still visible: a "
-        "pass of ours first prepares every maturity once.",
+        f"{time_text(float(fixed.seconds[-1]))} at {fixed.sizes[-1]:,.0f}; beyond a million quotes finding their "
+        "names costs more than taking them away. Exponents below one are a fixed cost that is still visible.",
     )

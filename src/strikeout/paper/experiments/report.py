@@ -182,9 +182,9 @@ Chapter = tuple[Section, Finding]
 TITLE = "Selective forgetting in option calibration, reproduced"
 
 LEAD = (
-    "Every figure and table of the paper again, from this package, beside what it does instead; "
-    "and the places where the paper's claims do not hold. Numbers come from fixed seeds and are the same in every run; "
-    "times are of the machine this page was made on."
+    "Every figure and table of the paper again, from this package, beside what it does instead; and the places where "
+    "the paper's claims do not hold. Numbers come from fixed seeds and are the same in every run; times are of the "
+    "machine this page was made on."
 )
 
 CSS = """

@@ -60,9 +60,8 @@ def run(scale: Scale, progress: Progress) -> Finding:
             ),
             "map": Picture(
                 "Cook's distance of every date and maturity (the paper's trading days, 252 in a year) of the large "
-                "set, each "
-                "struck out as a whole. A distance "
-                "of 1 is a move to the edge of the joint region of about one standard error.",
+                "set, each struck out as a whole. A distance of 1 is a move to the edge of the joint region of about "
+                "one standard error.",
                 drawn_map,
             ),
         },
@@ -102,9 +101,9 @@ def _paragraphs(found: Sequence[ShardInfluence]) -> tuple[str, ...]:
     apart = max(abs(one.one_step - one.refit) for one in found if np.isfinite(one.refit))
     source = firsts["source"]
     return (
-        f"What moves the calibration most: {listed}. The downdate shows it without a refit and is within "
-        f"{apart:.2g} standard errors of the refit everywhere. The source that quotes too high is {source.shard}: "
-        f"without it the RMSE falls by {-100 * source.rmse_change:.4f} cents, more than without any other shard.",
+        f"What moves the calibration most: {listed}. The downdate shows it without a refit and is within {apart:.2g} "
+        f"standard errors of the refit everywhere. The source that quotes too high is {source.shard}: without it the "
+        f"RMSE falls by {-100 * source.rmse_change:.4f} cents, more than without any other shard.",
     )
 
 

@@ -1,7 +1,4 @@
-"""The paper's benchmark tables and its Figure 5: what it printed, its method done again here, and ours.
-
-The paper's benchmark on one book: its operators as described, ours, and what stands between them, timed together.
-"""
+"""The paper's benchmark tables and its Figure 5: what it printed, its method done again here, and ours."""
 
 from __future__ import annotations
 
@@ -19,9 +16,8 @@ from strikeout.kernels.arrays import Floats, Rows
 from strikeout.models.heston import Heston
 from strikeout.paper import cache as paper_method
 from strikeout.paper.cache import SHARD_DAYS, SHORT, Cache, Size, fast
-from strikeout.paper.cache import fast as paper_fast
 from strikeout.paper.experiments.complexity import numpy_restep
-from strikeout.paper.experiments.measuring import Times, timed
+from strikeout.paper.experiments.measuring import Times, fresh, timed
 from strikeout.paper.experiments.report import (
     Column,
     Finding,
@@ -117,13 +113,13 @@ def measured(
     times = {
         "paper retrain": loop.a_quote.scaled(len(retained)),
         "paper recompute": loop.a_quote.scaled(len(left)),
-        "paper fast": timed(lambda: paper_fast(cache, gone).theta, runs=runs),
+        "paper fast": timed(lambda: fast(cache, gone).theta, runs=runs),
         "NumPy pass": timed(lambda: numpy_restep(retained, reference), runs=runs),
-        "retrain": timed(lambda: restep(_fresh(retained), model, footprints.schema).change, runs=runs),
-        "recompute": timed(lambda: recompute(states, touched, _fresh(left), model=model).step.change, runs=runs),
+        "retrain": timed(lambda: restep(fresh(retained), model, footprints.schema).change, runs=runs),
+        "recompute": timed(lambda: recompute(states, touched, fresh(left), model=model).step.change, runs=runs),
         "fast": timed(lambda: exact.downdate(total.words, footprints.rows, rows, grid), runs=runs),
         "fast, by ids": timed(lambda: downdate(blocks, ids).change, runs=runs),
-        "recalibration": timed(lambda: calibrate(_fresh(retained), model), runs=runs),
+        "recalibration": timed(lambda: calibrate(fresh(retained), model), runs=runs),
     }
     steps = (
         restep(retained, model, footprints.schema),
@@ -132,7 +128,7 @@ def measured(
     )
     answers = {
         "paper retrain": paper_method.retrained(cache, kept),
-        "paper fast": paper_fast(cache, gone).theta,
+        "paper fast": fast(cache, gone).theta,
         "retrain": np.array(list(steps[0].parameters.values())),
         "fast": np.array(list(steps[2].parameters.values())),
         "recalibration": np.array(list(calibrate(retained, model).parameters.values())),
@@ -149,17 +145,12 @@ def measured(
         rmse={name: _rmse(retained, theta) for name, theta in answers.items()},
         deviation={
             "paper": _apart(answers["paper fast"], answers["paper retrain"]),
-            "paper, early": _apart(paper_fast(early, gone).theta, paper_method.retrained(early, kept)),
+            "paper, early": _apart(fast(early, gone).theta, paper_method.retrained(early, kept)),
             "ours": _apart(answers["fast"], answers["retrain"]),
         },
         is_equal=len({step.equations.digest() for step in steps}) == 1
         and len({step.change.tobytes() for step in steps}) == 1,
     )
-
-
-def _fresh(quotes: Quotes) -> Quotes:
-    """Return the quotes as new objects: what an earlier run sorted must not make the next one cheaper."""
-    return Quotes(ids=quotes.ids, contracts=quotes.contracts[:], observed=quotes.observed)
 
 
 def _rmse(quotes: Quotes, theta: Floats) -> float:
@@ -213,6 +204,7 @@ BASELINES = {
     "our own step from quotes": "retrain",
     "our own recalibration": "recalibration",
 }
+FAST = {"the paper's fast": "paper fast", "ours by ids": "fast, by ids", "ours": "fast"}
 
 
 def run(scale: Scale, progress: Progress) -> Finding:
@@ -240,14 +232,12 @@ def run(scale: Scale, progress: Progress) -> Finding:
             "figure-5-a": Picture(
                 "The paper's Figure 5 (a): relative parameter error of the fast refactor against retrain, and run "
                 "times, over the forgotten fraction (large set). Errors are from a reference two steps into the "
-                "search: "
-                "from the converged one both are zero or nearly. Bands are quartiles.",
+                "search: from the converged one both are zero or nearly. Bands are quartiles.",
                 lambda: _figure([point for point in points if point.seed == seeds[0]]),
             ),
             "figure-5-b": Picture(
-                "The paper's Figure 5 (b): the same error of its floats for many forget sets and paths, looking "
-                "for the "
-                "jump to 1e-12 near 25 % that it shows for one run. Early is a reference two steps into the "
+                "The paper's Figure 5 (b): the same error of its floats for many forget sets and paths, looking for "
+                "the jump to 1e-12 near 25 % that it shows for one run. Early is a reference two steps into the "
                 "search. Each dot is one forget set; bars are medians.",
                 lambda: _jumps_figure(drawn),
             ),
@@ -309,10 +299,9 @@ def _jump_conclusion(found: list[Jumps]) -> str:
     grown = [float(np.median(one.errors[-1]) / np.median(one.errors[0])) for one in found if one.errors.all()]
     factor = f" The median at 25 % is {max(grown):.1f} times that at 1 % at most." if grown else ""
     return (
-        f"The jump of Figure 5 (b) was looked for: {count} of {sets} forget sets have an error above {JUMP:.0e}, "
-        "and the "
-        f"largest is {most.errors.max():.0e} (path {most.seed}, {most.reference} reference). The error grows with the "
-        f"share that is forgotten.{factor}"
+        f"The jump of Figure 5 (b) was looked for: {count} of {sets} forget sets have an error above {JUMP:.0e}, and "
+        f"the largest is {most.errors.max():.0e} (path {most.seed}, {most.reference} reference). The error grows with "
+        f"the share that is forgotten.{factor}"
     )
 
 
@@ -332,65 +321,51 @@ def outcomes(points: list[Point]) -> tuple[str, ...]:
     return (
         f"The accuracy is as printed: every operator leaves an RMSE of {min(rmse):.5f} to {max(rmse):.5f} on the "
         f"retained quotes. Our three operators had one digest and the same parameter bits in {equal} of {len(points)} "
-        f"cases. Ours forgets {least.forgotten} quotes in {time_text(least.times['fast'].median)} and {most.forgotten} "
-        f"in {time_text(most.times['fast'].median)}: {ratios[least.forgotten]:.0f} and {ratios[most.forgotten]:.0f} "
-        f"times as fast as the paper's printed {time_text(TABLE_2[0.01].fast)} and {time_text(TABLE_2[0.25].fast)}; "
-        f"its method done again here takes {time_text(least.times['paper fast'].median)} and "
-        f"{time_text(most.times['paper fast'].median)}.",
+        f"cases. Ours forgets {least.forgotten} quotes in {time_text(least.times['fast'].median)} and "
+        f"{most.forgotten} in {time_text(most.times['fast'].median)}: {ratios[least.forgotten]:.0f} and "
+        f"{ratios[most.forgotten]:.0f} times as fast as the paper's printed {time_text(TABLE_2[0.01].fast)} and "
+        f"{time_text(TABLE_2[0.25].fast)}; its method done again here takes "
+        f"{time_text(least.times['paper fast'].median)} and {time_text(most.times['paper fast'].median)}.",
         "The large speed-ups are those against a loop over quotes in Python "
         f"({least.times['paper retrain'].median:.0f} s a pass). A vectorised NumPy pass does the same work in "
         f"{time_text(least.times['NumPy pass'].median)}; against it the paper's fast refactor gains a factor of "
-        f"{min(theirs):.0f} to {max(theirs):.0f}, ours {min(honest):.0f} to {max(honest):.0f}. Our whole recalibration "
-        f"from cold starts, which is the thing one wants to have done, takes "
+        f"{min(theirs):.0f} to {max(theirs):.0f}, ours {min(honest):.0f} to {max(honest):.0f}. Our whole "
+        "recalibration from cold starts, which is the thing one wants to have done, takes "
         f"{time_text(least.times['recalibration'].median)}.",
         f"With forget sets drawn at random every one of the {least.shards} shards is touched from the first per cent "
-        f"on, so recompute costs what retrain costs, in the paper and in its method here. Ours costs "
-        f"{min(again):.2f} to {max(again):.2f} times as much: all touched shards are priced in one pass.",
-        f"The paper reports an interquartile range below 1 % of its times. Here that of our retrain is "
+        f"on, so recompute costs what retrain costs, in the paper and in its method here. Ours costs {min(again):.2f} "
+        f"to {max(again):.2f} times as much: all touched shards are priced in one pass.",
+        "The paper reports an interquartile range below 1 % of its times. Here that of our retrain is "
         f"{min(spreads):.1f} to {max(spreads):.1f} % of the median, that of the paper's loop {loops:.1f} %: the "
-        "machine is "
-        "shared, and its times are processor times of one thread.",
+        "machine is shared, and its times are processor times of one thread.",
     )
 
 
 def times_table(points: list[Point], seed: int) -> Table:
     """Return the paper's tables side by side with what was measured, an operator a row."""
-    rows = []
-    for point in points:
-        if point.seed != seed:
-            continue
-        share = round(point.fraction, 2)
-        for operator in ("retrain", "recompute", "fast"):
-            again, ours = point.times[f"paper {operator}"], point.times[operator]
-            rows.append(
-                (
-                    f"{share:.0%}, {point.forgotten} quotes" if operator == "retrain" else "",
-                    operator,
-                    getattr(TABLE_1[share], operator),
-                    getattr(TABLE_2[share], operator),
-                    again.median,
-                    ours.median,
-                    ours.spread,
-                    again.median / ours.median,
-                )
-            )
     loops, runs = points[0].times["paper retrain"].runs, points[0].times["fast"].runs
-    caption = (
+    return tabulated(
         f"Medians of processor time, one core. Ours: {runs} runs. The paper's loop: {loops} runs over "
-        f"{points[0].sampled} of the quotes, scaled to all; its fast refactor: {runs} runs, complete. Retrain is "
-        "one Gauss-Newton step from raw quotes for all; fast takes row numbers and gives state and step."
+        f"{points[0].sampled} of the quotes, scaled to all; its fast refactor: {runs} runs, complete. Retrain is one "
+        "Gauss-Newton step from raw quotes for all; fast takes row numbers and gives state and step.",
+        [
+            {
+                "forgotten": f"{share:.0%}, {point.forgotten} quotes" if operator == "retrain" else "",
+                "operator": operator,
+                Column("printed, Table 1", "s"): getattr(TABLE_1[share], operator),
+                Column("printed, Table 2", "s"): getattr(TABLE_2[share], operator),
+                Column("its method, here", "s"): point.times[f"paper {operator}"].median,
+                Column("ours", "s"): point.times[operator].median,
+                Column("IQR of ours", "% of the median", ".0f"): point.times[operator].spread,
+                Column("its method over ours", "times", ",.0f"): point.times[f"paper {operator}"].median
+                / point.times[operator].median,
+            }
+            for point in points
+            if point.seed == seed
+            for share in [round(point.fraction, 2)]
+            for operator in ("retrain", "recompute", "fast")
+        ],
     )
-    columns = (
-        Column("forgotten"),
-        Column("operator"),
-        Column("printed, Table 1", "s"),
-        Column("printed, Table 2", "s"),
-        Column("its method, here", "s"),
-        Column("ours", "s"),
-        Column("IQR of ours", "% of the median", ".0f"),
-        Column("its method over ours", "times", ",.0f"),
-    )
-    return Table(caption, columns, rows)
 
 
 def accuracy_table(points: list[Point]) -> Table:
@@ -422,50 +397,46 @@ def accuracy_table(points: list[Point]) -> Table:
 
 def speed_ups_table(points: list[Point], seed: int) -> Table:
     """Return how many times as long each baseline takes as the fast operators."""
-    rows = []
-    for point in points:
-        if point.seed != seed:
-            continue
-        for name, baseline in BASELINES.items():
-            seconds = point.times[baseline].median
-            rows.append(
-                (
-                    f"{point.fraction:.0%}" if baseline == "paper retrain" else "",
-                    name,
-                    seconds,
-                    seconds / point.times["paper fast"].median,
-                    seconds / point.times["fast, by ids"].median,
-                    seconds / point.times["fast"].median,
-                )
-            )
-    columns = (
-        Column("forgotten"),
-        Column("baseline"),
-        Column("takes", "s"),
-        Column("the paper's fast, speed-up", "times", ",.0f"),
-        Column("ours by ids, speed-up", "times", ",.0f"),
-        Column("ours, speed-up", "times", ",.0f"),
+    return tabulated(
+        "The same forgetting against four baselines. By ids: names are looked up first, and come as a list.",
+        [
+            {
+                "forgotten": f"{point.fraction:.0%}" if baseline == "paper retrain" else "",
+                "baseline": name,
+                Column("takes", "s"): point.times[baseline].median,
+                **{
+                    Column(f"{whose}, speed-up", "times", ",.0f"): point.times[baseline].median
+                    / point.times[operator].median
+                    for whose, operator in FAST.items()
+                },
+            }
+            for point in points
+            if point.seed == seed
+            for name, baseline in BASELINES.items()
+        ],
     )
-    caption = "The same forgetting against four baselines. By ids: names are looked up first, and come as a list."
-    return Table(caption, columns, rows)
 
 
 def every_time(points: list[Point]) -> Table:
     """Return all times with their quartiles."""
-    rows = [
-        (point.seed, point.fraction, point.forgotten, name, one.median, one.low, one.high, one.runs)
-        for point in points
-        for name, one in point.times.items()
-    ]
-    columns = (
-        Column("path", "seed"),
-        Column("forgotten", "share"),
-        Column("forgotten quotes", "quotes"),
-        Column("operator"),
-        *(Column(name, "s") for name in ("median", "lower quartile", "upper quartile")),
-        Column("runs"),
+    return tabulated(
+        "Every time.",
+        [
+            {
+                Column("path", "seed"): point.seed,
+                Column("forgotten", "share"): point.fraction,
+                Column("forgotten quotes", "quotes"): point.forgotten,
+                "operator": name,
+                Column("median", "s"): one.median,
+                Column("lower quartile", "s"): one.low,
+                Column("upper quartile", "s"): one.high,
+                "runs": one.runs,
+            }
+            for point in points
+            for name, one in point.times.items()
+        ],
+        is_shown=False,
     )
-    return Table("Every time.", columns, rows, is_shown=False)
 
 
 def _jumps_figure(found: list[Jumps]) -> Figure:
