@@ -161,3 +161,12 @@ def test_an_erased_american_quote_leaves_neither_its_mid_nor_the_forward_it_move
         assert np.float64(number).tobytes() not in held
         assert repr(float(number)).encode() not in held
     assert np.float64(case.never.labels["american_mid"][0]).tobytes() in held  # the search finds what is there
+
+
+def test_a_lake_converts_american_quotes_as_a_file_alone_does(tmp_path):
+    chain().with_columns(rate=RATE).write_parquet(tmp_path / "chain.parquet")
+    lake = so.scale.Lake(tmp_path, each=("underlying",))
+    alone, european = (so.read_quotes(tmp_path / "chain.parquet", exercise=style) for style in ("auto", "european"))
+    state = so.scale.gather(lake, engine="here").total()
+    assert state == so.states.moments_of(alone)
+    assert state != so.states.moments_of(european)
