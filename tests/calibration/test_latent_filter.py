@@ -206,3 +206,18 @@ def test_a_path_is_shown_as_text_html_a_frame_and_a_picture():
     from strikeout.plots import plot_variance_path, style
 
     assert style.to_bytes(plot_variance_path(PATH), "svg") == style.to_bytes(plot_variance_path(PATH), "svg")
+
+
+def test_dates_named_below_a_path_with_a_gap_stand_apart():
+    from strikeout.plots import plot_variance_path
+
+    figure = plot_variance_path(PANEL.filter(dates=["2026-06-01"]))
+    ticks = figure.axes[1].get_xticks()
+    assert len(ticks) >= 2
+    assert np.diff(ticks).min() > (ticks[-1] - ticks[0]) / 10.0
+    assert [figure.axes[1].get_xticklabels()[n].get_text() for n in (0, -1)] == [PANEL.groups[0], "2026-06-01"]
+
+
+def test_a_path_of_a_panel_that_did_not_converge_says_so():
+    stopped = replace(PATH, shared=replace(PATH.shared, converged=False))
+    assert len(stopped.facts()) == len(PATH.facts()) + 1

@@ -119,7 +119,8 @@ class Diagnostics:
         ]
         by = {n: x for n, x in self.effective_by_parameter.items() if isfinite(x) and x != self.count}
         if by:
-            facts.append(("by parameter", ", ".join(f"{name} {value:,.0f}" for name, value in by.items())))
+            worth = (f"{name} {f'{value:,.0f}' if value >= 1.0 else 'below 1'}" for name, value in by.items())
+            facts.append(("by parameter", ", ".join(worth)))
         high = int(np.count_nonzero(self.high_leverage))
         most = float(np.max(self.leverage, initial=0.0))
         facts.append(("leverage", f"at most {most:.3g}; {many(high, 'quote')} with more than three times the average"))

@@ -75,6 +75,7 @@ class Shared:
     free: tuple[int, ...]  # numbers of the shared parameters that were estimated
     covariance: tuple[tuple[float, ...], ...]
     noise: float  # variance of a weighted residual
+    converged: bool
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -245,7 +246,7 @@ class VariancePath:
                 f"log-likelihood {self.log_likelihood:.6g} at strength {self.strength:g}",
                 f"surprises: {self.mean_surprise:.3g} root mean square; 1 if the variance moves as the model states",
             ]
-        return lines
+        return lines if self.shared.converged else [*lines, "the panel did NOT converge: do not rely on it"]
 
     def summary(self) -> str:
         """Return the facts and one line per date."""
@@ -325,6 +326,7 @@ def filter_panel(panel: Calibration, *, strength: float = 1.0, dates: Iterable[s
         free=free,
         covariance=tuple(tuple(noise * c for c in row) for row in C),
         noise=noise,
+        converged=panel.converged,
     )
     asked = tuple(str(date) for date in dates)
     as_dates(asked, "dates")

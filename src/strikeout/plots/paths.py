@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from strikeout.kernels.arrays import Floats
 from strikeout.plots import style
 from strikeout.plots.style import WHOLE, View, caption
 from strikeout.text import many, printable
@@ -39,7 +41,7 @@ def plot_latent_path(panel: Any, *, title: str | None = None, view: View = WHOLE
     """
     values = np.array(list(panel.latent.values()))
     errors = np.array(list(panel.latent_standard_errors.values()))
-    places = np.arange(len(values))
+    places = np.arange(float(len(values)))
     held = ~np.isfinite(errors)
     wide = np.where(held, 0.0, BAND * errors)
     with style.styled():
@@ -52,8 +54,7 @@ def plot_latent_path(panel: Any, *, title: str | None = None, view: View = WHOLE
             places, values, color=style.MARKET, linewidth=1.2, marker="o" if len(values) < 40 else "", markersize=3
         )
         axes.plot(places[held], values[held], linestyle="", marker="x", color=style.MODEL, markersize=5)
-        named = np.unique(np.linspace(0, len(values) - 1, min(MOST_NAMES, len(values))).round().astype(int))
-        axes.set_xticks(named, [str(panel.groups[n])[:10] for n in named])
+        name_dates(axes, places, [str(group)[:10] for group in panel.groups])
         axes.set_xlabel(panel.panel)
         axes.set_ylabel(panel.latent_name)
     return figure
@@ -97,9 +98,13 @@ def plot_variance_path(path: VariancePath, *, title: str | None = None, source: 
     return figure
 
 
-def name_dates(axes: Axes, place: Any, dates: tuple[str, ...]) -> None:
-    """Name a few of the dates below an axis."""
-    named = np.unique(np.linspace(0, len(dates) - 1, min(MOST_NAMES, len(dates))).round().astype(int))
+def name_dates(axes: Axes, place: Floats, dates: Sequence[str]) -> None:
+    """Name a few of the dates below an axis, those nearest to even distances; none close to another."""
+    named: list[int] = []
+    for at in np.linspace(place[0], place[-1], min(MOST_NAMES, len(place))):
+        n = int(np.argmin(np.abs(place - at)))
+        if not named or place[n] - place[named[-1]] > (place[-1] - place[0]) / (MOST_NAMES + 2):
+            named.append(n)
     axes.set_xticks(place[named], [dates[n] for n in named])
 
 
@@ -117,7 +122,7 @@ def plot_regimes(path: RegimePath, *, title: str | None = None, source: str = ""
     Args:
         source: the name of the file or book, for the caption.
     """
-    place, most = np.arange(len(path.groups)), np.array(list(path.regimes.values()))
+    place, most = np.arange(float(len(path.groups))), np.array(list(path.regimes.values()))
     values = np.array(list(path.latent.values()))
     entries: list[tuple[str, str, Literal["o", "-", "--"]]] = [
         (", ".join([f"regime {r + 1}", *(f"{name} {each[name]:.3g}" for name in path.switching)]), COLOURS[r], "o")
@@ -143,5 +148,5 @@ def plot_regimes(path: RegimePath, *, title: str | None = None, source: str = ""
         above.set_ylabel(path.latent_name)
         below.set_ylabel("probability")
         below.set_ylim(0.0, 1.0)
-        name_dates(below, place, tuple(str(group)[:10] for group in path.groups))
+        name_dates(below, place, [str(group)[:10] for group in path.groups])
     return figure
