@@ -112,13 +112,14 @@ def _gather(
 
 
 PEAK = """
-import resource, sys
-import strikeout as so
+import sys
+from pathlib import Path
 from strikeout.scale import Lake, Processes, gather
 if __name__ == "__main__":
     gathered = gather(Lake(sys.argv[1]), tags="licence", engine=Processes(2))
     gathered.without(licence="L3").total()
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    # Not ru_maxrss, which a new process inherits from the one that started it.
+    print(next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line))
 """
 
 

@@ -27,6 +27,7 @@ from strikeout.scale.partition import (
     State,
     answer_batch,
     canary,
+    seal_of,
     unseal,
 )
 from strikeout.scale.spill import Spill, SpilledPart, total
@@ -350,11 +351,11 @@ def _collected(plan: Plan, partitions: Sequence[str], engine: Engine, progress: 
     if len(batches) == 1:
         engine = Here()
     seen: dict[tuple[str, ...], Answer] = {}
-    digests: dict[tuple[str, ...], str] = {}
+    digests: dict[tuple[str, ...], bytes] = {}
     spill, parts, receipts, done = Spill(plan), list[SpilledPart](), list[Receipt](), 0
     for answer in engine.answers(partial(answer_batch, plan), batches):
         _refuse_other_arithmetic(answer)
-        digest = sha256(b"".join(answer.sealed)).hexdigest()
+        digest = b"".join(map(seal_of, answer.sealed))
         if answer.batch in seen:
             _refuse_two_answers(seen[answer.batch], digests[answer.batch], answer, digest)
             continue
@@ -419,7 +420,7 @@ def _refuse_other_partitions(answer: Answer, receipts: Sequence[Receipt]) -> Non
         )
 
 
-def _refuse_two_answers(first: Answer, digest: str, second: Answer, other: str) -> None:
+def _refuse_two_answers(first: Answer, digest: bytes, second: Answer, other: bytes) -> None:
     if digest != other:
         raise RefusedError(
             f"The workers {first.worker} and {second.worker} have different states of the same partitions, the first "

@@ -244,7 +244,7 @@ def _kept_receipt(data: bytes, partition: str, content: str) -> Receipt | None:
         return None
     try:
         with refuse_damage(data):
-            receipt = _receipt(parse(data[:-_SEAL].partition(b"\n")[0]))
+            receipt = _receipt(parse(data[: data.find(b"\n")]))
     except RefusedError:
         return None
     return receipt if (receipt.partition, receipt.content) == (partition, content) else None
@@ -350,9 +350,14 @@ def seal(receipt: Receipt, parts: Sequence[Part]) -> bytes:
     return body + sha256(body).digest()
 
 
+def seal_of(data: bytes) -> bytes:
+    """Return the digest that sealed bytes end with; ``is_whole`` checks it."""
+    return data[-_SEAL:]
+
+
 def is_whole(data: bytes) -> bool:
     """Return whether sealed bytes are as they were written."""
-    return sha256(memoryview(data)[:-_SEAL]).digest() == data[-_SEAL:]
+    return sha256(memoryview(data)[:-_SEAL]).digest() == seal_of(data)
 
 
 def unseal(data: bytes) -> tuple[Receipt, list[Part]]:
@@ -363,7 +368,7 @@ def unseal(data: bytes) -> tuple[Receipt, list[Part]]:
     """
     if not is_whole(data):
         raise RefusedError(f"States of {len(data):,} bytes were changed on their way or in the cache. Gather again.")
-    line, _, _ = data[:-_SEAL].partition(b"\n")
+    line = data[: data.find(b"\n")]
     with refuse_damage(data):  # the seal needs no key: a person who can write to the cache can make it match
         head = parse(line)
         receipt = _receipt(head)
