@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import strikeout as so
-from strikeout.errors import ParameterError
+from strikeout.errors import ParameterError, UsageError
+from tests.raising import raises
 
 QUOTES = so.paper.quotes("small")
 FULL = {"correlation": -0.7, "mean_reversion": 2.0}
@@ -33,6 +34,15 @@ def test_two_names_of_one_parameter_are_refused(setting):
     with pytest.raises(ParameterError) as refused:
         so.calibrate(QUOTES, so.Heston(), **{setting: {"rho": value, "correlation": value}})
     assert refused.value.facts["name"] == "correlation"
+
+
+def test_an_argument_that_calibrate_does_not_have_is_refused_by_name(tmp_path):
+    with raises(UsageError, argument="wieghts"):
+        so.calibrate(QUOTES, so.Heston(), wieghts="spread")
+    with so.Book.create(tmp_path / "a.book") as book:
+        book.import_quotes(QUOTES)
+        with raises(UsageError, argument="wieghts"):
+            book.calibrate(wieghts="spread")
 
 
 def test_a_symbol_that_is_no_parameter_of_the_model_is_refused():

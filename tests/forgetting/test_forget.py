@@ -209,7 +209,7 @@ def test_a_call_that_makes_no_sense_is_answered_with_what_would(asked, says):
 @pytest.mark.parametrize(
     ("asked", "error", "says"),
     [
-        ({"ids": ["nobody"]}, UnknownIdError, "The id given is not in this book"),
+        ({"ids": ["nobody"]}, UnknownIdError, "The id given is not among"),
         ({"ids": [BOOK.ids[0], BOOK.ids[1], BOOK.ids[0]]}, UnknownIdError, "more than once"),
         ({"where": "1"}, RefusedError, "All 540 quotes"),
         ({"where": "expiry_days = 60"}, RefusedError, "mean_reversion ran into 0.001"),

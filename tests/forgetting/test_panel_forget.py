@@ -244,7 +244,7 @@ def test_a_preview_tells_where_the_shared_parameters_go_and_changes_nothing():
     ("asked", "error", "says"),
     [
         ({"where": "1"}, RefusedError, "All 180 quotes"),
-        ({"ids": ["nobody"]}, UnknownIdError, "not in this book"),
+        ({"ids": ["nobody"]}, UnknownIdError, "not among"),
         ({"ids": SOME, "operator": "resolve"}, UsageError, "moments have one state for all groups"),
         ({"ids": SOME, "operator": "magic"}, UsageError, "'magic' is unknown"),
         ({"ids": SOME, "operator": "downdate", "tolerance": 0.1}, UsageError, "not both"),

@@ -140,6 +140,12 @@ def test_rows_are_picked_by_mask_slice_or_number_but_never_twice() -> None:
         quotes[[0, -4]]
 
 
+@pytest.mark.parametrize("rows", [0, -1, "date", None, ["q0"], 0.0, [0.0]])
+def test_rows_that_are_no_slice_mask_or_list_of_numbers_are_refused(rows: object) -> None:
+    with raises(UsageError):
+        book()[rows]  # type: ignore[index]
+
+
 def test_a_pickled_book_comes_back_whole_and_still_read_only() -> None:
     quotes = book()
     other = pickle.loads(pickle.dumps(quotes))

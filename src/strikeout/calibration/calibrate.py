@@ -52,7 +52,7 @@ from strikeout.statistics.losses import SQUARED, AskedLoss, Squared, noise_varia
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.objective import Objective, Residual, Weighting, objective_of
 from strikeout.statistics.system import System
-from strikeout.text import Advice, Argument, many
+from strikeout.text import Advice, Argument, did_you_mean, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -351,6 +351,13 @@ def check_one_underlying(quotes: Quotes, *, can_pool: bool = True) -> None:
 
 def named_in_full(model: Model, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings in which textbook symbols of parameters are replaced by the names of this model's parameters."""
+    unknown = sorted(settings.keys() - Keywords.__annotations__.keys())
+    if unknown:
+        raise UsageError(
+            f"calibrate has no argument {unknown[0]}.{did_you_mean(unknown[0], Keywords.__annotations__)} "
+            f"It takes {', '.join(Keywords.__annotations__)}.",
+            argument=unknown[0],
+        )
     found = dict(settings)
     for name in ("bounds", "fixed"):
         if isinstance(found.get(name), Mapping):

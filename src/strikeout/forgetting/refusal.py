@@ -80,7 +80,7 @@ def check_step(free: tuple[str, ...], outside: tuple[str, ...], *, count: int) -
 def refuse_everything(count: int) -> NoReturn:
     """Raise RefusedError: forgetting a whole book leaves nothing to calibrate to."""
     raise RefusedError(
-        f"All {count:,} quotes of the book were to be forgotten, so nothing would determine the parameters. "
+        f"All {count:,} quotes were to be forgotten, so nothing would determine the parameters. "
         "Keep some, or drop the calibration itself.",
         count=count,
     )

@@ -89,7 +89,7 @@ class NameIndex:
         if not known.all():
             unknown = asked[~known].tolist()
             raise UnknownIdError(
-                f"{part(len(unknown), len(asked), 'id', verb=('is', 'are'))} not in this book of "
+                f"{part(len(unknown), len(asked), 'id', verb=('is', 'are'))} not among the ids of "
                 f"{many(len(self.names), 'quote')}: {_few(unknown)}. ",
                 Advice.TAKE_IDS,
                 ".",

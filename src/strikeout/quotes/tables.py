@@ -28,7 +28,7 @@ from strikeout.quotes.text_files import (
     dialect_of,
     western_dialect_of,
 )
-from strikeout.text import Advice, first_line
+from strikeout.text import Advice, first_line, many
 
 ROWS = 400_000  # of a Parquet file read at once: about what a block of text holds
 
@@ -293,7 +293,7 @@ class Opened:
         """Return the error for a sheet without a single row."""
         name, columns = self.sheet.name, len(self.sheet.header)
         return UnreadableFileError(
-            f"{name}: {columns} columns and no rows. Check that the export finished.", source=name
+            f"{name}: {many(columns, 'column')} and no rows. Check that the export finished.", source=name
         )
 
 

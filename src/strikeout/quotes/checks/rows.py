@@ -166,7 +166,7 @@ def far_from_money(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
         shown("strike"),
         " is ",
         shown(ratio, 3),
-        f" of the forward; the band ends at {limit:g}; kept.",
+        f" of the forward; the band is {1.0 / limit:.3g} to {limit:g}; kept.",
     )
     return found(frame, (ratio > limit) | (ratio * limit < 1.0), "strike", *words)
 
