@@ -36,8 +36,8 @@ def test_the_commands_of_a_tutorial_run_in_order(name, files, tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("name", "files", "says"),
     [
-        ("first-calibration", ["book.csv", "smiles.html"], "converged"),
-        ("first-forgetting", ["book.csv", "certificate.json", "retained.csv"], "Verified: the state is right"),
+        ("first-calibration", ["quotes.csv", "smiles.html"], "converged"),
+        ("first-forgetting", ["certificate.json", "quotes.csv", "retained.csv"], "Verified: the state is right"),
     ],
 )
 def test_what_a_tutorial_types_after_its_python_runs_on_the_file_it_wrote(name, files, says, tmp_path, monkeypatch):
