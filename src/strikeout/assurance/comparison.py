@@ -260,12 +260,12 @@ def compare_models(
     most: int = 3,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> ModelComparison:
-    """Calibrate every model to the same quotes in the same way and puts them side by side.
+    """Calibrate every model to the same quotes in the same way, and put them side by side.
 
     A model that refuses these quotes is in the table with its sentence; the others go on.
 
     Args:
-        models: models, or names of those that come along ("heston"); a mapping gives them names of your own.
+        models: models, or names of built-in ones ("heston"); a mapping gives them names of your own.
         select: which quotes count, "all" or "otm", as for ``calibrate``.
         most: how many influential quotes to name for each.
         progress: called before every model with its name, how many are done, and how many there are.

@@ -57,7 +57,7 @@ SMALLEST_VOL_OF_VOL = 1e-3  # below, variance is a curve in time, and correlatio
 
 @dataclass(frozen=True)
 class Heston:
-    """Prices European options to 1e-11 of the forward, and their sensitivities to 1e-9, from one day to ten years.
+    """Heston's model; European prices to 1e-11 of the forward and sensitivities to 1e-9, from one day to ten years.
 
         dS = S sqrt(v) dW,    dv = mean_reversion (long_variance - v) dt + vol_of_vol sqrt(v) dZ,
         dW dZ = correlation dt,    v(0) = initial_variance
