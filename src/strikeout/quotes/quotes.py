@@ -148,8 +148,8 @@ class Quotes:
         picked: Any = rows if isinstance(rows, slice) else np.asarray(rows, np.intp if np.size(rows) == 0 else None)
         if isinstance(picked, np.ndarray) and (picked.ndim == 0 or picked.dtype.kind not in "biu"):
             raise UsageError(
-                f"Quotes: rows are a slice, a mask or distinct numbers; got {rows!r}. One row is quotes[[0]], quotes by "
-                "id are quotes.only(ids)."
+                f"Quotes: rows are a slice, a mask or distinct numbers; got {rows!r}. One row is quotes[[0]], quotes "
+                "by id are quotes.only(ids)."
             )
         if (
             isinstance(picked, np.ndarray)
