@@ -42,6 +42,12 @@ def test_asking_for_help_imports_no_heavy_library():
     assert set(json.loads(done.stderr.splitlines()[-1])) & (HEAVY | WEB) == set()
 
 
+def test_a_worker_of_the_service_starts_without_matplotlib_and_without_the_web():
+    """It draws pages by itself; matplotlib alone takes as long to import as everything else."""
+    found = {name.partition(".")[0] for name in json.loads(fresh("import strikeout.service.worker" + MODULES).stdout)}
+    assert found & (WEB - {"starlette"} | {"matplotlib", "scipy"}) == set()
+
+
 def test_a_heavy_import_would_be_noticed():
     """The measurement itself: what was imported before is in the list."""
     assert "numpy" in json.loads(fresh("import numpy" + MODULES).stdout)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from strikeout.plots import style
 from strikeout.plots.style import WHOLE, View, caption
@@ -13,6 +12,7 @@ from strikeout.text import many
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from strikeout.calibration.calibration import Calibration
     from strikeout.calibration.diagnostics import Diagnostics
@@ -90,7 +90,7 @@ def _draw_correlation(figure: Figure, panel: Axes, found: Diagnostics) -> None:
     if not shown.size:
         panel.set_axis_off()
         return
-    drawn = panel.imshow(shown, cmap=style.APART, vmin=-1.0, vmax=1.0, aspect="auto")
+    drawn = panel.imshow(shown, cmap=style.apart(), vmin=-1.0, vmax=1.0, aspect="auto")
     for i in range(size - 1):
         for j in range(i + 1):
             ink = "white" if abs(shown[i, j]) > PALE else style.INK

@@ -11,8 +11,6 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
 
 from strikeout.assurance.influence import deletions_by
 from strikeout.calibration.fit_errors import expiry_names
@@ -29,6 +27,7 @@ from strikeout.text import duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from strikeout.calibration.calibration import Calibration
     from strikeout.quotes.quotes import Quotes
@@ -310,6 +309,8 @@ def plot_influence_map(
 
 def figure_of_map(found: InfluenceMap, *, title: str | None = None, caption: str = "") -> Figure:
     """Return a figure of a map that was computed before."""
+    from matplotlib.colors import LogNorm
+
     shades = np.where(np.isfinite(found.distance) & (found.distance > 0.0), found.distance, np.nan)
     top = float(np.nanmax(shades)) if np.isfinite(shades).any() else 1.0
     with style.styled():

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from strikeout.kernels.arrays import Floats
 from strikeout.plots import style
@@ -15,6 +14,7 @@ from strikeout.text import many, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from strikeout.calibration.latent_filter import VariancePath
     from strikeout.calibration.regime_path import RegimePath

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from strikeout.calibration.fit_errors import implied_volatilities
@@ -18,6 +17,7 @@ from strikeout.text import agreeing, many
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from strikeout.calibration.calibration import Calibration
 
@@ -108,7 +108,7 @@ def plot_residual_map(calibration: Calibration, *, title: str | None = None, vie
             np.arange(len(found.moneyness.names) + 1) - 0.5,
             np.arange(rows + 1) - 0.5,
             found.mean,
-            cmap=style.APART,
+            cmap=style.apart(),
             vmin=-found.strongest,
             vmax=found.strongest,
             rasterized=found.mean.size > style.MANY,

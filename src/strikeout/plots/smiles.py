@@ -11,9 +11,6 @@ from math import ceil, inf, sqrt
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
@@ -26,6 +23,7 @@ from strikeout.text import duration, many
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from strikeout.calibration.calibration import Calibration
     from strikeout.models.model import Model
@@ -266,6 +264,8 @@ def _date(dates: NDArray[np.generic] | None) -> str:
 
 
 def _draw(panel: Axes, smile: Smile, curves: Sequence[Floats], *, are_many: bool) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
     # Many dots are small; the line is thinner then, or it would cover a market it goes right through.
     size, opacity, width = (11.0, 0.9, 1.5) if len(smile.moneyness) < 60 else (5.5, 0.6, 1.0)
     # In the money the same spread is many times as wide in volatility: such bars would bury the smile.
@@ -331,6 +331,9 @@ def plot_variance(
     Total variance grows with expiry if there is no calendar arbitrage; the axis is logarithmic, so that both a week
     and five years can be read. For a panel, that of one group, by default its last.
     """
+    from matplotlib.colors import LogNorm
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+
     seen = seen_in(calibration, view)
     smiles = smiles_of(seen, at_most=at_most)
     named = isinstance(seen, Day) and seen.name
@@ -343,7 +346,7 @@ def plot_variance(
         panel = figure.subplots()
         low, high = float(expiries.min()), float(expiries.max())
         norm = LogNorm(low / 1.001, high * 1.001) if high > low else LogNorm(low / 2.0, high * 2.0)
-        colours = style.IN_ORDER
+        colours = style.in_order()
         are_many = sum(len(smile.moneyness) for smile in smiles) > style.MANY
         for smile in smiles:
             _draw_variance(panel, smile, colours(norm(smile.expiry)), are_many=are_many)

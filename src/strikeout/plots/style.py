@@ -13,20 +13,18 @@ from os import PathLike, fspath
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import LinearSegmentedColormap, Normalize
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from strikeout.calibration.fit_errors import expiry_names
 from strikeout.errors import UsageError
 from strikeout.kernels.arrays import Mask
 from strikeout.text import printable
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # matplotlib takes as long to import as the rest of strikeout, and drawings do without
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+    from matplotlib.figure import Figure
+
     from strikeout.quotes.quotes import Quotes
 
 # Okabe and Ito's palette: distinct with every common kind of colour blindness, and in grey.
@@ -37,10 +35,6 @@ OTHERS = ("#000000", "#CC79A7", "#009E73")
 INK = "#333333"
 FAINT = "#8a8a8a"
 NOTHING = "#e9e9e9"  # behind a map: a cell without quotes is not one with a good fit
-
-# Residuals of either sign, pale near zero; and expiries in their order, dark enough on white.
-APART = LinearSegmentedColormap.from_list("apart", [MODEL, "#f0b48a", "#ffffff", "#8fbfdf", MARKET])
-IN_ORDER = LinearSegmentedColormap.from_list("in_order", ["#D55E00", "#C8577D", "#6A51A3", "#0072B2", "#00424F"])
 
 STYLE: dict[Any, Any] = {  # matplotlib types its keys one by one
     "font.family": ["DejaVu Sans", "sans-serif"],
@@ -76,15 +70,36 @@ LINE = 118  # characters of a caption in a line of column width
 MANY = 1500  # points beyond which an SVG holds them as one image: every one is drawn, and the file stays small
 
 
+def apart() -> LinearSegmentedColormap:
+    """Return colours for residuals of either sign, pale near zero."""
+    return _colours("apart", MODEL, "#f0b48a", "#ffffff", "#8fbfdf", MARKET)
+
+
+def in_order() -> LinearSegmentedColormap:
+    """Return colours for expiries in their order, dark enough on white."""
+    return _colours("in_order", "#D55E00", "#C8577D", "#6A51A3", "#0072B2", "#00424F")
+
+
+def _colours(name: str, *stops: str) -> LinearSegmentedColormap:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list(name, stops)
+
+
 @contextmanager
 def styled() -> Iterator[None]:
     """Set the style of the pictures, and restore the caller's afterwards."""
+    import matplotlib as mpl
+
     with mpl.rc_context({**mpl.rcParamsDefault, **STYLE}):
         yield
 
 
 def blank(height: float) -> Figure:
     """Return an empty figure of column width without a window."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(WIDTH, height), dpi=DPI)
     FigureCanvasAgg(figure)
     return figure
@@ -98,6 +113,8 @@ def title(
     caption: str = "",
 ) -> None:
     """Write the headline, below it the caption, and below that what each mark means: (words, colour, mark)."""
+    from matplotlib.lines import Line2D
+
     height = figure.get_figheight()
     lines = wrap(caption, LINE) if caption else []
     below = 0.25 + 0.155 * len(lines)
@@ -136,6 +153,8 @@ def title(
 
 def scale_of(norm: Normalize, colours: LinearSegmentedColormap) -> ScalarMappable:
     """Return a scale of colours for a panel whose marks were coloured one by one."""
+    from matplotlib.cm import ScalarMappable
+
     return ScalarMappable(norm, colours)
 
 
