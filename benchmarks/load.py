@@ -12,12 +12,14 @@ import random
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -155,10 +157,17 @@ class _Server:
 
 
 async def _clients(server: _Server, names: list[str], load: Load, found: Found) -> None:
-    limits = httpx.Limits(max_connections=load.readers + load.writers)
-    async with httpx.AsyncClient(base_url=server.address, timeout=60, limits=limits) as client:
-        work = [_read(client, names, found, seed) for seed in range(load.readers)]
-        work += [_write(client, names, found, seed) for seed in range(load.writers)]
+    async with AsyncExitStack() as stack:
+        context = ssl.create_default_context()  # shared: to make one takes longer than many requests
+
+        async def client() -> httpx.AsyncClient:
+            """A client with a connection of its own: a pool of many is searched at every request."""
+            return await stack.enter_async_context(
+                httpx.AsyncClient(base_url=server.address, timeout=60, verify=context)
+            )
+
+        work = [_read(await client(), names, found, seed) for seed in range(load.readers)]
+        work += [_write(await client(), names, found, seed) for seed in range(load.writers)]
 
         async def kill() -> None:
             await _pass(load.seconds / 2, lambda: len(found.acknowledged) >= load.least)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
+import time
 
 import polars as pl
 import pytest
 
 import strikeout as so
+from strikeout.service import readings
+from strikeout.service.library import Findings
 from tests.service.conftest import copied
 
 
@@ -20,7 +24,10 @@ def client(open_desk):
 
 def test_a_server_lives_and_is_ready(client):
     assert client.get("/livez").json() == {"status": "ok", "version": so.__version__}
-    assert client.get("/readyz").status_code == 200
+    until = time.monotonic() + 60
+    while (ready := client.get("/readyz")).status_code == 503 and time.monotonic() < until:
+        time.sleep(0.05)
+    assert (ready.status_code, ready.json()) == (200, {"status": "ok"})
 
 
 def test_the_list_of_books_and_a_book_agree_with_the_book_itself(client, open_desk):
@@ -33,6 +40,35 @@ def test_the_list_of_books_and_a_book_agree_with_the_book_itself(client, open_de
     assert shown.headers["etag"] == f'"{head}"'
     assert client.get("/v1/books/small", headers={"if-none-match": f'"{head}"'}).status_code == 304
     assert client.get("/v1/books/small", headers={"if-none-match": '"1:00"'}).status_code == 200
+
+
+def test_a_question_that_many_ask_at_once_is_answered_once_and_not_kept_after_an_erasure(open_desk):
+    path, asked = open_desk.folder / "small.book", []
+
+    async def compute():
+        asked.append(len(asked))
+        await asyncio.sleep(0.05)
+        return asked[-1], head
+
+    async def many(findings, *, drop=False):
+        answers = asyncio.gather(*(findings.ask(path, "question", compute) for _ in range(20)))
+        while drop and not asked:
+            await asyncio.sleep(0.001)
+        if drop:
+            await findings.drop(str(path))
+        return {found for found, _ in await answers}
+
+    async def work():
+        nonlocal head
+        findings = Findings()
+        _, head = await findings.read(path, readings.described)
+        first = await many(findings, drop=True)
+        second, third = await many(findings), await many(findings)
+        await findings.close()
+        return first, second, third
+
+    head = ""
+    assert asyncio.run(work()) == ({0}, {1}, {1})
 
 
 def test_a_file_that_is_not_a_book_is_listed_with_its_problem(client, open_desk):

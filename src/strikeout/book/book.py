@@ -167,8 +167,8 @@ class Book:
             RefusedError: an entry of the ledger cannot be read.
         """
         found = self._session.snapshot()
-        position = found.position  # read now: a verb works on the book as it is when it begins
-        if self._seen is None or self._seen.position != position:
+        ledger = found.ledger  # read now: a verb works on the book as it is when it begins
+        if self._seen is None or self._seen.ledger is not ledger:
             self._seen = found
         return self._seen
 

@@ -62,7 +62,7 @@ def _taken(dependant: Any) -> set[str]:
     return own.union(*(_taken(one) for one in dependant.dependencies))
 
 
-def refuse_unknown(request: Request) -> None:
+async def refuse_unknown(request: Request) -> None:
     """Raise ProblemError if the query has a parameter that the route does not take: a misspelt one would do nothing."""
     known = _taken(request.scope["route"].dependant)
     unknown = sorted(set(request.query_params) - known)

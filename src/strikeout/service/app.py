@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import sys
 import traceback
@@ -42,7 +43,9 @@ def create_app(desk: Desk, *, hosts: Sequence[str] = LOOPBACK, log: IO[str] | No
     @asynccontextmanager
     async def running(_: FastAPI) -> AsyncIterator[None]:
         remove_left_uploads(desk.library.folder)
+        starting = asyncio.create_task(desk.jobs.questions.start())
         yield
+        await asyncio.gather(starting, return_exceptions=True)
         desk.held.remove_all()
         await desk.jobs.close()
 
@@ -81,9 +84,10 @@ def _add_health(app: FastAPI, desk: Desk) -> None:
 
     @app.get("/readyz", summary="Report that the server can work")
     async def readyz() -> Response:
-        """Answer 200 if the folder of books can be read, else 503."""
-        is_ready = desk.library.folder.is_dir()
-        return ExactJSON({"status": "ok" if is_ready else "no folder"}, 200 if is_ready else 503)
+        """Answer 200 if the folder of books can be read and a worker process has started, else 503."""
+        has_folder, has_worker = desk.library.folder.is_dir(), desk.jobs.questions.is_ready
+        status = "no folder" if not has_folder else "ok" if has_worker else "starting"
+        return ExactJSON({"status": status}, 200 if status == "ok" else 503)
 
     @app.get("/metrics", summary="Report counts and times", response_class=PlainTextResponse)
     async def metrics(request: Request) -> Response:

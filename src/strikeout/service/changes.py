@@ -40,7 +40,7 @@ class Terms:
     is_async: bool
 
 
-def terms_of(
+async def terms_of(
     if_match: Annotated[
         str | None, Header(description="Required: the ETag of the book for which the change was decided.")
     ] = None,

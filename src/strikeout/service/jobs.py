@@ -106,6 +106,8 @@ class Pool:
         """Run at most this many workers at a time, each started with these options."""
         self._free, self._options = asyncio.Semaphore(size), options
         self._idle: list[asyncio.subprocess.Process] = []
+        self._renewals = 0
+        self.is_ready = False  # a worker has been started
 
     async def run(self, task: Task, progress: Callable[[dict[str, Any]], None]) -> tuple[dict[str, Any], str]:
         """Run a task, and return its result and the head of the book afterwards.
@@ -114,20 +116,32 @@ class Pool:
             ProblemError: the verb raised an error, or the worker ended.
         """
         async with self._free:
-            worker = await self._worker()
+            worker, renewals = await self._worker(), self._renewals
             try:
                 answer = await self._ask(worker, task, progress)
             except BaseException:
                 await _end(worker)
                 raise
-            self._idle.append(worker)
+            if renewals == self._renewals:
+                self._idle.append(worker)
+            else:
+                await _end(worker)
         if "problem" in answer:
             raise ProblemError(Problem.from_plain(answer["problem"]))
         return answer["done"], answer["head"]
 
+    async def start(self) -> None:
+        """Start one worker before it is needed: it takes about a second."""
+        async with self._free:
+            self._idle.append(await self._worker())
+
     async def renew(self) -> None:
-        """End the idle workers: what they hold in memory is gone, for example quotes that were erased since."""
+        """End the workers: what they hold in memory is gone, for example quotes that were erased since.
+
+        One that is working ends after its answer.
+        """
         workers, self._idle = self._idle, []
+        self._renewals += 1
         for worker in workers:
             await _end(worker)
 
@@ -138,7 +152,14 @@ class Pool:
                 return worker
         pipe = asyncio.subprocess.PIPE
         words = (sys.executable, "-m", "strikeout.service.worker", *self._options)
-        return await asyncio.create_subprocess_exec(*words, stdin=pipe, stdout=pipe, limit=LONGEST_ANSWER)
+        worker = await asyncio.create_subprocess_exec(*words, stdin=pipe, stdout=pipe, limit=LONGEST_ANSWER)
+        assert worker.stdout is not None
+        try:
+            self.is_ready = bool(await worker.stdout.readline())  # it writes a line when it has imported everything
+        except BaseException:
+            await _end(worker)
+            raise
+        return worker
 
     async def _ask(
         self, worker: asyncio.subprocess.Process, task: Task, progress: Callable[[dict[str, Any]], None]

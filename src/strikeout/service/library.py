@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,8 +29,12 @@ class Library:
 
     def paths(self) -> dict[str, Path]:
         """Return the file of every book by its name, sorted; symbolic links are left out."""
-        found = self.folder.glob(f"*{ENDING}")
-        return {path.stem: path for path in sorted(found) if path.is_file() and not path.is_symlink()}
+        try:
+            with os.scandir(self.folder) as entries:
+                found = sorted(e.name for e in entries if e.name.endswith(ENDING) and e.is_file(follow_symlinks=False))
+        except FileNotFoundError:
+            return {}
+        return {name.removesuffix(ENDING): self.folder / name for name in found if name != ENDING}
 
     def path(self, name: str) -> Path:
         """Return the file of a book.
@@ -126,6 +131,7 @@ class Findings:
         self._shelf = Shelf(most_open)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="books")
         self._kept: dict[tuple[str, Hashable], tuple[float, str, Any]] = {}
+        self._asked: dict[tuple[str, Hashable, str], asyncio.Future[tuple[Any, str]]] = {}  # computed now, by head
 
     async def read(self, path: Path, work: Callable[..., Found], *arguments: Hashable) -> tuple[Found, str]:
         """Return what a function of the book and these arguments finds, and the head of the ledger.
@@ -153,18 +159,33 @@ class Findings:
     ) -> tuple[Found, str]:
         """Return the answer to a question about a book: the kept one, or one that is computed now, and its head.
 
+        The same question that is asked again meanwhile waits for the same answer.
+
         Raises:
             StrikeoutError: the book cannot be opened, or computing raised it.
         """
         _, head = await self.read(path, _nothing)
-        kept = self._fresh((str(path), question), head)
+        key = str(path), question
+        kept = self._fresh(key, head)
         if kept is not None:
             return kept
-        found, head = await compute()
-        return self._keep((str(path), question), head, found)
+        running = self._asked.get((*key, head))
+        if running is None:
+            running = self._asked[*key, head] = asyncio.ensure_future(compute())
+            running.add_done_callback(lambda over: self._answered(key, head, over))
+        return await asyncio.shield(running)
+
+    def _answered(self, key: tuple[str, Hashable], asked: str, answer: asyncio.Future[tuple[Any, str]]) -> None:
+        """Keep an answer, unless the book was dropped while it was computed."""
+        is_current = self._asked.pop((*key, asked), None) is answer
+        if not answer.cancelled() and answer.exception() is None and is_current:
+            found, head = answer.result()
+            self._keep(key, head, found)
 
     async def drop(self, path: str) -> None:
         """Close a book and drop what was found in it, for example because quotes of it were erased."""
+        for asked in [asked for asked in self._asked if asked[0] == path]:
+            del self._asked[asked]
 
         def dropped() -> None:
             self._shelf.close(path)

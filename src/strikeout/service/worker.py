@@ -1,5 +1,6 @@
 """A worker process: runs verbs on books, one after another. Requests and answers are lines of JSON.
 
+    first     {"ready": true}, once
     request   {"verb": ..., "path": ..., "who": ..., "head": null or text, "arguments": {...}}
     answers   {"progress": {...}}, any number, then {"done": {...}, "head": ...} or {"problem": {...}}
 
@@ -85,6 +86,7 @@ def main() -> None:
             os.nice(NICE)
     worker = Worker(answers)
     try:
+        print('{"ready": true}', file=answers, flush=True)
         for line in sys.stdin:
             worker.run(json.loads(line))
     except (KeyboardInterrupt, BrokenPipeError, StrikeoutError):

@@ -67,6 +67,7 @@ class Connection:
         self.path = path  # as it was given, for messages
         self.raw = raw
         self.hold = hold
+        self.entries: tuple[tuple[int, int], tuple[bytes, ...]] | None = None  # of the ledger, at this version
         self._thread = threading.get_ident()
         self._closing = weakref.finalize(self, holding.let_go, hold, raw.close)
 
@@ -81,6 +82,13 @@ class Connection:
         self._check()
         with translate_errors(self.path):
             self.raw.executemany(change, rows)
+
+    def version(self) -> tuple[int, int] | None:
+        """Return what every commit changes, of this connection or another one; None within a transaction."""
+        self._check()
+        if self.in_transaction:
+            return None
+        return self.execute("PRAGMA data_version").fetchone()[0], self.raw.total_changes
 
     @property
     def in_transaction(self) -> bool:

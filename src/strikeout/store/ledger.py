@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
 from strikeout.errors import RefusedError, UsageError
@@ -118,10 +119,11 @@ class Ledger:
 
     def root(self, size: int | None = None) -> str:
         """Return the root over the first ``size`` entries, or over all, 64 hexadecimal digits."""
-        size = len(self) if size is None else size
+        if size is None:
+            return self._root
         if not 0 <= size <= len(self):
             raise UsageError(f"root: {many(size, 'entry', 'entries')} asked for; the ledger has {len(self)}.")
-        return merkle.root(self._leaves()[:size]).hex()
+        return merkle.root(self._leaves[:size]).hex()
 
     def head(self) -> Head:
         """Return the head. Keep it elsewhere to detect that entries up to here were changed or removed."""
@@ -130,11 +132,11 @@ class Ledger:
     def inclusion(self, number: int) -> tuple[bytes, ...]:
         """Return the proof that entry ``number`` is under ``root()``; see ``merkle.verify_inclusion``, from 0."""
         self[number]
-        return merkle.inclusion_proof(self._leaves(), number - 1)
+        return merkle.inclusion_proof(self._leaves, number - 1)
 
     def consistency(self, old: Head) -> tuple[bytes, ...]:
         """Return the proof that this ledger only grew since ``old``; check it with ``merkle.verify_consistency``."""
-        return merkle.consistency_proof(self._leaves(), old.size)
+        return merkle.consistency_proof(self._leaves, old.size)
 
     def to_bytes(self) -> list[bytes]:
         """Return each entry as it is stored."""
@@ -152,8 +154,13 @@ class Ledger:
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)
 
+    @cached_property
     def _leaves(self) -> list[bytes]:
         return [entry.hash() for entry in self.entries]
+
+    @cached_property
+    def _root(self) -> str:
+        return merkle.root(self._leaves).hex()
 
     def _check_last(self, keyring: Keyring | None) -> list[str]:
         if keyring is None or not self.entries or self.entries[-1].public in {s.public for s in keyring.signers}:
@@ -189,6 +196,8 @@ class LedgerReader:
 
     def read(self, rows: Sequence[bytes]) -> Ledger:
         """Return the ledger of these stored entries, as ``Ledger.from_bytes`` does."""
+        if rows is self._rows:
+            return self._ledger
         rows = tuple(rows)
         same = len(self._rows) if rows[: len(self._rows)] == self._rows else 0
         if same < len(rows) or not same:

@@ -124,6 +124,15 @@ class SqliteReading:
         return tuple(name for (name,) in self._typed(question, str, values=(kind,)))
 
     def entries(self) -> tuple[bytes, ...]:
+        version, kept = self._connection.version(), self._connection.entries
+        if version is not None and kept is not None and kept[0] == version:
+            return kept[1]
+        found = self._entries()
+        # A commit after the version was read makes these entries newer than it: the next call reads them again.
+        self._connection.entries = None if version is None else (version, found)
+        return found
+
+    def _entries(self) -> tuple[bytes, ...]:
         read: list[bytes] = []
         for number, found, data in self.rows("SELECT number, sum, data FROM entries ORDER BY number"):
             if number != len(read) or found != checksum("entry", number, data):
