@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from weakref import ref
+
 import numpy as np
 import pytest
 
 import strikeout as so
 from strikeout.errors import UsageError
+from strikeout.quotes import selection
 from strikeout.quotes.selection import select
 from tests.raising import raises
 
@@ -127,3 +132,31 @@ def test_only_the_columns_a_condition_names_are_read():
     assert "log_moneyness" not in vars(book.contracts)
     select(book, "log_moneyness > 0")
     assert "log_moneyness" in vars(book.contracts)
+
+
+def test_conditions_one_after_another_select_what_each_alone_selects_in_any_order_and_thread():
+    """The table of the quotes asked last is kept; other columns, other quotes and another thread get a new one."""
+    one, two = so.paper.quotes("small"), so.paper.quotes("small")[np.arange(100)]
+    asked = [
+        (quotes, where)
+        for where in ("strike = 90", "strike = 90 and date > '2024-01-10'", "price < (select avg(price) from quotes)")
+        for quotes in (one, two, one)
+    ]
+    alone = [select(quotes[np.arange(len(quotes))], where).tolist() for quotes, where in asked]
+    assert all(0 < len(ids) < len(quotes) for ids, (quotes, _) in zip(alone, asked, strict=True))
+    with ThreadPoolExecutor(3) as threads:
+        for run in (map, threads.map):
+            assert [ids.tolist() for ids in run(lambda each: select(*each), asked)] == alone
+    with raises(UsageError):
+        select(one, "strike = ")
+    assert select(one, asked[0][1]).tolist() == alone[0]
+
+
+def test_quotes_that_were_asked_are_gone_from_memory_with_the_last_reference_to_them():
+    quotes = so.paper.quotes("small")
+    select(quotes, "strike = 90")
+    sheet, last = selection._LAST.sheet, ref(quotes)
+    assert sheet.of() is quotes
+    del quotes
+    gc.collect()
+    assert (last(), sheet.columns, sheet._table) == (None, {}, None)

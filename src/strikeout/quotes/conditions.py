@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from difflib import get_close_matches
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,29 +31,54 @@ if TYPE_CHECKING:
     from strikeout.quotes.columns import Column as FileColumn
     from strikeout.quotes.quotes import Quotes
 
-Column = Callable[[], NDArray[Any]]
+
+class Column:
+    """A column that a condition may read; its values are computed when they are first asked for, and once."""
+
+    def __init__(self, compute: Callable[[], NDArray[Any]]) -> None:
+        self._compute = compute
+
+    def __call__(self) -> NDArray[Any]:
+        return self._values
+
+    @cached_property
+    def _values(self) -> NDArray[Any]:
+        return self._compute()
+
+    @cached_property
+    def holds_dates(self) -> bool:
+        """Whether every value is a date or empty, and not all are empty."""
+        values = self._values
+        if values.dtype.kind == "M":
+            return True
+        if values.dtype.kind not in "OUT":
+            return False
+        texts = {value for value in values.tolist() if value not in (None, "")}
+        return bool(texts) and all(isinstance(text, str) and _is_iso(text) for text in texts)
+
+
 DAYS_PER_YEAR = 365.0
 
 
 def own_columns(quotes: Quotes) -> dict[str, Column]:
     """Return the columns that all quotes have, whatever their labels."""
-    c = quotes.contracts
-    every: dict[str, Column] = {
-        "id": lambda: quotes.ids,
-        "price": lambda: quotes.observed,
-        "weight": lambda: quotes.weight,
-        "spread": lambda: quotes.spread,
+    c, ids, observed, weight, spread = quotes.contracts, quotes.ids, quotes.observed, quotes.weight, quotes.spread
+    every: dict[str, Callable[[], NDArray[Any]]] = {  # none keeps the quotes themselves: a kept column may outlive them
+        "id": lambda: ids,
+        "price": lambda: observed,
+        "weight": lambda: weight,
+        "spread": lambda: spread,
     }
-    if isinstance(c, Features):
-        return every
-    return every | {
-        "strike": lambda: c.strike,
-        "right": lambda: np.where(c.is_call, "C", "P"),
-        "expiry_years": lambda: c.expiry,
-        "forward": lambda: c.forward,
-        "discount": lambda: c.discount,
-        "log_moneyness": lambda: c.log_moneyness,
-    }
+    if not isinstance(c, Features):
+        every |= {
+            "strike": lambda: c.strike,
+            "right": lambda: np.where(c.is_call, "C", "P"),
+            "expiry_years": lambda: c.expiry,
+            "forward": lambda: c.forward,
+            "discount": lambda: c.discount,
+            "log_moneyness": lambda: c.log_moneyness,
+        }
+    return {name: Column(compute) for name, compute in every.items()}
 
 
 def computed_columns(quotes: Quotes) -> dict[str, Column]:
@@ -60,7 +86,7 @@ def computed_columns(quotes: Quotes) -> dict[str, Column]:
     c, labels = quotes.contracts, quotes.labels
     if isinstance(c, Features):
         return {}
-    made: dict[str, Column] = {
+    made: dict[str, Callable[[], NDArray[Any]]] = {
         "is_call": lambda: c.is_call,
         "maturity": lambda: c.expiry * DAYS_PER_YEAR,
         "moneyness": lambda: c.strike / c.forward,
@@ -68,7 +94,7 @@ def computed_columns(quotes: Quotes) -> dict[str, Column]:
     if "date" in labels:
         made["month"] = lambda: np.array([str(day)[:7] for day in labels["date"].tolist()], dtype=object)
     taken = {name.lower() for name in labels}
-    return {name: column for name, column in made.items() if name not in taken}
+    return {name: Column(compute) for name, compute in made.items() if name not in taken}
 
 
 def full_name(name: str, known: Iterable[str]) -> str | None:
@@ -168,9 +194,9 @@ def typed(where: str, columns: Mapping[str, Column]) -> str:
     tokens = [_Token(str(found.lastgroup), found[0]) for found in _TOKEN.finditer(where)]
     words = [token for token in tokens if token.kind not in ("aside", "space")]
     _rename(words, columns)
-    dates = _Dates(columns)
+    by_name = {name.lower(): column for name, column in columns.items()}
     for place, token in enumerate(words):
-        if dates.is_date(words, place):
+        if _is_date(words, place, by_name):
             for literal, sign in _compared_with(words, place):
                 _write_date(literal, sign, token.text)
     for token in words:
@@ -311,33 +337,11 @@ def _follows(words: list[_Token], place: int, sign: str) -> bool:
     return place + 1 < len(words) and words[place + 1].text == sign
 
 
-class _Dates:
-    """Which columns hold dates, looked up when a condition compares them."""
-
-    def __init__(self, columns: Mapping[str, Column]) -> None:
-        self._columns = {name.lower(): column for name, column in columns.items()}
-        self._known: dict[str, bool] = {}
-
-    def is_date(self, words: list[_Token], place: int) -> bool:
-        """Return whether this word is a column, and every value of it is a date or empty."""
-        token = words[place]
-        if token.kind != "name" or _follows(words, place, "(") or _plain(token) not in self._columns:
-            return False
-        if next(_compared_with(words, place), None) is None:
-            return False
-        name = _plain(token)
-        if name not in self._known:
-            self._known[name] = _holds_dates(self._columns[name]())
-        return self._known[name]
-
-
-def _holds_dates(column: NDArray[Any]) -> bool:
-    if column.dtype.kind == "M":
-        return True
-    if column.dtype.kind not in "OUT":
-        return False
-    values = {value for value in column.tolist() if value not in (None, "")}
-    return bool(values) and all(isinstance(value, str) and _is_iso(value) for value in values)
+def _is_date(words: list[_Token], place: int, columns: Mapping[str, Column]) -> bool:
+    """Return whether this word is a column that is compared with something and holds dates; names are in lower case."""
+    token = words[place]
+    column = columns.get(_plain(token)) if token.kind == "name" and not _follows(words, place, "(") else None
+    return column is not None and next(_compared_with(words, place), None) is not None and column.holds_dates
 
 
 def _is_iso(text: str) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable
+from contextlib import closing
 from functools import partial
+from threading import local
 from time import thread_time
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,25 +86,70 @@ def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
             f" has {len(where):,} characters; at most {LONGEST_CONDITION:,} are read. Give ids instead.",
             characters=len(where),
         )
-    own, labels, columns = _all_columns(quotes, also)
+    sheet = _sheet(quotes, also)
+    columns = sheet.columns
     check_closed(where, _cut(where))
     asked = typed(where, columns)
     _refuse_quoted_text(asked, columns)
     used = _used(where, asked, columns)
-    ambiguous = sorted(used & own.keys() & labels.keys())
-    if ambiguous:
+    if used & sheet.ambiguous:
+        name = min(used & sheet.ambiguous)
         raise UsageError(
             Argument("where"),
-            f": {ambiguous[0]!r} is both a column of every book and a label of this one. Rename the label.",
-            column=ambiguous[0],
+            f": {name!r} is both a column of every book and a label of this one. Rename the label.",
+            column=name,
         )
-    arrays = {name: columns[name]() for name in columns if name in used}
-    with _table(where, arrays) as table:
-        marks = ", ".join("?" * (len(arrays) + 1))
-        rows = zip(range(len(quotes)), *(_plain(array) for array in arrays.values()), strict=True)
-        table.executemany(f"INSERT INTO quotes VALUES ({marks})", rows)
-        found = _ask(table, (where, asked), set(arrays), columns, seconds=SECONDS + SECONDS_A_QUOTE * len(quotes))
+    table = sheet.table(where, used)
+    found = _ask(table, (where, asked), set(used), columns, seconds=SECONDS + SECONDS_A_QUOTE * len(quotes))
     return quotes.ids[np.array(found, np.intp)]
+
+
+class _Sheet:
+    """Quotes as conditions see them: columns, and a table in memory with those of them that a condition has read.
+
+    To put 100,000 quotes into a table takes longer than to ask it, so the sheet of the last quotes that a thread asked
+    is kept until they are gone: it refers to their arrays, and not to the quotes.
+    """
+
+    def __init__(self, quotes: Quotes, also: tuple[str, ...]) -> None:
+        self.of, self.also, self._count = ref(quotes, self._clear), also, len(quotes)
+        own, labels = own_columns(quotes), _labels(quotes, also)
+        self.ambiguous = own.keys() & labels.keys()
+        self.columns = {**labels, **computed_columns(quotes), **own}
+        self._there: set[str] = set()
+        self._table: sqlite3.Connection | None = None
+
+    def table(self, where: str, used: set[str]) -> sqlite3.Connection:
+        """Return a table that has these columns, and maybe others."""
+        if self._table is None or not used <= self._there:
+            arrays = {name: column() for name, column in self.columns.items() if name in used}
+            table = _table(where, arrays)
+            marks = ", ".join("?" * (len(arrays) + 1))
+            rows = zip(range(self._count), *(_plain(array) for array in arrays.values()), strict=True)
+            table.executemany(f"INSERT INTO quotes VALUES ({marks})", rows)
+            self._table, self._there = table, used
+        return self._table
+
+    def _clear(self, _: object) -> None:
+        self.columns, self._there, self._table = {}, set(), None
+
+
+class _Last(local):
+    """The sheet that each thread used last: a connection of SQLite belongs to its thread."""
+
+    sheet: _Sheet | None = None
+
+
+_LAST = _Last()
+MOST_KEPT = 300_000  # quotes of a sheet that is kept: a table takes about as much memory as they
+
+
+def _sheet(quotes: Quotes, also: Iterable[str]) -> _Sheet:
+    sheet, also = _LAST.sheet, tuple(also)
+    if sheet is None or sheet.of() is not quotes or sheet.also != also:
+        sheet = _Sheet(quotes, also)
+        _LAST.sheet = sheet if len(quotes) <= MOST_KEPT else None
+    return sheet
 
 
 def nothing_matches(quotes: Quotes, where: str, *, verb: str, also: Iterable[str] = ()) -> NothingMeantError:
@@ -118,18 +165,15 @@ def nothing_matches(quotes: Quotes, where: str, *, verb: str, also: Iterable[str
 
 def unmatched_texts(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> list[Unmatched]:
     """Return the texts in a condition that no quote has in the column they are compared with, and the values it has."""
-    return unmatched(where, _all_columns(quotes, also)[2])
+    return unmatched(where, _sheet(quotes, also).columns)
 
 
-def _all_columns(
-    quotes: Quotes, also: Iterable[str]
-) -> tuple[dict[str, Column], dict[str, NDArray[Any]], dict[str, Column]]:
-    """Return the columns every book has, the labels, and both; labels with the name of a column are in both."""
-    own, labels = own_columns(quotes), {**_features(quotes), **quotes.labels}
-    computed = computed_columns(quotes)
-    there = {name.lower() for name in (*own, *computed, *labels)}
+def _labels(quotes: Quotes, also: Iterable[str]) -> dict[str, Column]:
+    """Return the labels as columns, and those that none of these quotes has: NULL of each."""
+    labels = {**_features(quotes), **quotes.labels}
+    there = {name.lower() for name in (*own_columns(quotes), *computed_columns(quotes), *labels)}
     labels |= {name: np.full(len(quotes), None, object) for name in also if name.lower() not in there}
-    return own, labels, {**{name: partial(_compared, held) for name, held in labels.items()}, **computed, **own}
+    return {name: Column(partial(_compared, held)) for name, held in labels.items()}
 
 
 def _refuse_quoted_text(where: str, columns: dict[str, Column]) -> None:
@@ -147,29 +191,26 @@ def _refuse_quoted_text(where: str, columns: dict[str, Column]) -> None:
 
 def _used(where: str, asked: str, columns: dict[str, Column]) -> set[str]:
     """Return the columns a condition reads: a million quotes with thirty labels are not copied to look at two."""
-    with _table(where, {name: np.empty(0) for name in columns}) as table:
+    with closing(_table(where, {name: np.empty(0) for name in columns})) as table:
         read: set[str] = set()
         _ask(table, (where, asked), read, columns, seconds=SECONDS)
     return {name for name in columns if name in read}
 
 
-@contextmanager
-def _table(where: str, columns: dict[str, NDArray[Any]]) -> Iterator[sqlite3.Connection]:
-    """Return an empty table of these columns in memory, closed again whatever happens."""
+def _table(where: str, columns: dict[str, NDArray[Any]]) -> sqlite3.Connection:
+    """Return an empty table of these columns in memory."""
     kinds = "".join(f", {_quoted(name)} {_AFFINITY.get(c.dtype.kind, 'TEXT')}" for name, c in columns.items())
     connection = sqlite3.connect(":memory:")
+    most = connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN)
+    remedy = "Give ids instead." if len(columns) >= most else "Rename the label."
     try:
-        most = connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN)
-        remedy = "Give ids instead." if len(columns) >= most else "Rename the label."
-        try:
-            connection.execute(f"CREATE TABLE quotes (_row INTEGER PRIMARY KEY{kinds})")
-        except (sqlite3.Error, ValueError) as error:
-            raise UsageError(
-                Argument("where"), f": {_cut(where)} cannot be asked of this book: {error}. {remedy}"
-            ) from error
-        yield connection
-    finally:
+        connection.execute(f"CREATE TABLE quotes (_row INTEGER PRIMARY KEY{kinds})")
+    except (sqlite3.Error, ValueError) as error:
         connection.close()
+        raise UsageError(
+            Argument("where"), f": {_cut(where)} cannot be asked of this book: {error}. {remedy}"
+        ) from error
+    return connection
 
 
 def _ask(
