@@ -33,6 +33,7 @@ people and may be reworded: no program compares, searches or cuts it. Facts (row
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any, ClassVar, Self
 
 from strikeout.text import Argument, Mention, render
@@ -62,6 +63,12 @@ class StrikeoutError(Exception):
         self.sentence = render(parts)
         self.facts = facts
         super().__init__(self.sentence)
+
+    @property
+    def without_folder(self) -> str:
+        """The sentence with the name of the file it is about in place of its path, for readers on other machines."""
+        path = str(self.facts.get("path") or "")
+        return self.sentence.replace(path, PurePath(path).name) if path else self.sentence
 
     @property
     def arguments(self) -> frozenset[str]:

@@ -23,11 +23,13 @@ FLAGS = (
 )  # fmt: skip
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
 PICTURES = os.environ.get("STRIKEOUT_PICTURES")  # the folder in which the pictures of the tutorial are written again
+PATIENCE = 60_000  # milliseconds: on a machine that is busy with other things a page takes many seconds
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[object]:
+    playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield browser
@@ -58,7 +60,7 @@ class Person:
     def __init__(self, chromium, served, role, **how):
         self.served, self.wrong = served, []
         self.context = chromium.new_context(base_url=served.address, **{"viewport": WIDE, **how})
-        self.context.set_default_timeout(20_000)
+        self.context.set_default_timeout(PATIENCE)
         self.page = self.context.new_page()
         self.page.on("request", lambda request: self._other(request.url))
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))

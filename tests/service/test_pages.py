@@ -226,6 +226,17 @@ def test_four_eyes_by_forms(served):
     assert WHERE not in unescape(evidence)
 
 
+def test_the_one_who_approves_an_erasure_sees_beside_it_what_it_removes_and_what_stays(served):
+    operator, approver = browser(served, "operator"), browser(served, "approver")
+    page = operator.get("/erase", where=WHERE, code="licence")
+    operator.submit(page, "request", what="erase")
+    with served.book() as book:
+        plan = book.plan_erase(where=WHERE, reason="licence")
+    shown = unescape(approver.get("/requests").text)
+    assert all(line in shown for line in (*plan.gone, *plan.stays, *plan.beyond))
+    assert "/do/approve" in shown
+
+
 def test_an_erasure_needs_the_name_of_the_book(served):
     person = browser(served, "operator")
     page = person.get("/erase", where=WHERE, code="licence")

@@ -63,6 +63,16 @@ def state(folder, name) -> tuple[int, int]:
         return status.set_aside, status.erased
 
 
+def test_a_book_that_cannot_be_opened_has_a_row_of_its_own_and_no_problem_names_a_folder(desk, folder):
+    (folder / "broken.book").write_bytes(b"not a book")
+    with signed_in(desk, "operator") as operator:
+        plan = operator.get("/removals", params={"where": WHERE})
+        seen = [plan, operator.get("/"), operator.get("/books/broken"), operator.get("/v1/books")]
+        assert outcomes(plan).keys() == {"broken", "free", "strict"}
+        assert outcomes(plan)["free"] == "planned"
+        assert all("broken.book" in page.text and str(folder) not in page.text for page in seen)
+
+
 def test_one_plan_one_approval_and_one_page_of_evidence_for_all_books(desk, folder):
     with signed_in(desk, "operator") as operator, signed_in(desk, "approver") as approver:
         plan = operator.get("/removals", params={"where": WHERE})

@@ -47,7 +47,7 @@ TABLE = {
     ("POST", "/v1/books/{name}/calibrations"): ({}, {}, WRITERS),
     ("POST", "/v1/books/{name}/imports"): ({}, None, WRITERS),
     ("POST", "/v1/books/{name}/requests"): ({}, {"what": "erase", **WHERE}, WRITERS),
-    ("POST", "/v1/books/{name}/erasures"): ({}, WHERE, WRITERS),
+    ("POST", "/v1/books/{name}/erasures"): ({}, {"confirm": "table", **WHERE}, WRITERS),
     ("POST", "/v1/books/{name}/requests/{number}/{decision}"): ({"number": 1, "decision": "approve"}, {}, DECIDERS),
     ("GET", "/v1/jobs/{job}"): ({"job": "0" * 16}, None, ALL),
     ("GET", "/v1/jobs/{job}/events"): ({"job": "0" * 16}, None, ALL),
@@ -160,3 +160,13 @@ def test_a_role_may_do_what_the_table_permits_and_nothing_else(signed_in, method
         assert answer.status_code < 500
     assert found == {role: role in permitted for role in ("", *ALL)}
     assert programs["reader"].get(programs["reader"].at()).headers["etag"] == before
+
+
+def test_whoever_may_read_may_see_what_an_erasure_would_remove_as_an_approver_must(signed_in):
+    _, programs, browsers = signed_in
+    for role in ALL:
+        client = programs[role]
+        seen = client.post(client.at("erasures"), json=WHERE)
+        assert (seen.status_code, seen.json()["entry"]) == (200, None)
+        page = browsers[role].get("/books/table/erase", params=WHERE).text
+        assert ("What will not be removed" in page, 'action="/books/table/do/erase"' in page) == (True, role in WRITERS)

@@ -157,7 +157,7 @@ def _one(
     except NothingMeantError:
         return BookOutcome(path.stem, Outcome.NO_MATCH)
     except StrikeoutError as error:  # also one about the condition: books before this one may be changed already
-        return BookOutcome(path.stem, Outcome.REFUSED, code=error.code, message=str(error))
+        return BookOutcome(path.stem, Outcome.REFUSED, code=error.code, message=error.without_folder)
 
 
 def _planned(book: Book, name: str, what: Removal, where: str, reason: Reason | None, count: int) -> BookOutcome:

@@ -25,6 +25,7 @@ LEFT, RIGHT, TOP, BOTTOM = 40.0, 6.0, 18.0, 22.0
 FLOOR = HEIGHT - BOTTOM
 MOST_SMILES = 6
 BAND = 2.0  # standard errors to either side
+MOST_MARKED = 60  # points of a path that have a dot each; a longer path alone is drawn wide
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,8 @@ def draw_tracks(tracks: Sequence[Track], *, title: str) -> Drawing:
         for place, (at, value, error) in enumerate(zip(track.at, track.values, track.errors, strict=True))
     ]
     table = Table(("value", "at", "number", "standard error", "event"), rows, numbers=(2, 3), whole=(0, 1))
-    panels = "".join(_track_panel(track) for track in tracks)
+    is_wide = len(tracks) == 1 and len(tracks[0].values) > MOST_MARKED
+    panels = "".join(_track_panel(track, is_wide=is_wide) for track in tracks)
     alternative = f"{title}: {', '.join(track.name for track in tracks)}, each with a band of {BAND:g} standard errors."
     return Drawing(f'<div class="so-panels">{panels}</div>', table, title, alternative)
 
@@ -205,18 +207,19 @@ def draw_path(panel: Calibration, *, view: View = WHOLE) -> Drawing:  # noqa: AR
     return draw_tracks([Track(name, groups, list(panel.latent.values()), known, {})], title=f"{name} by {panel.panel}")
 
 
-def _track_panel(track: Track) -> str:
+def _track_panel(track: Track, *, is_wide: bool) -> str:
+    width, names = (4.0 * WIDTH, 12) if is_wide else (WIDTH, 4)
     values = [nan if value is None else value for value in track.values]
     errors = [0.0 if error is None else BAND * error for error in track.errors]
     known = [v for v in values if isfinite(v)]
-    x = Scale(-0.5, max(len(values) - 0.5, 0.5), LEFT + 12, WIDTH - RIGHT)
+    x = Scale(-0.5, max(len(values) - 0.5, 0.5), LEFT + 12, width - RIGHT)
     middle = sorted(known)[len(known) // 2] if known else 0.0
     reach = max((abs(v - middle) for v in known), default=0.0)
     # A band much wider than the path (a parameter that is not identified) would flatten it: it is cut off.
     most = max(3.0 * reach, 1.5 * min((e for e in errors if e > 0.0), default=0.0), 1e-12 * abs(middle)) or inf
     ends = [v + s * min(e, most) for v, e in zip(values, errors, strict=True) for s in (-1.0, 1.0) if isfinite(v)]
     y = scale_over(ends, FLOOR, TOP)
-    step = max(1, -(-len(values) // 4))
+    step = max(1, -(-len(values) // names))
     parts = _frame(track.name, x, y, [(n, track.at[n][:10]) for n in range(0, len(values), step)])
     upper = [(x(n), _inside(y, v + e)) for n, (v, e) in enumerate(zip(values, errors, strict=True)) if isfinite(v)]
     lower = [(x(n), _inside(y, v - e)) for n, (v, e) in enumerate(zip(values, errors, strict=True)) if isfinite(v)]
@@ -229,7 +232,7 @@ def _track_panel(track: Track) -> str:
         ]
     parts.append(element("path", d=path_of([(x(n), y(v)) for n, v in enumerate(values)]), class_="so-line"))
     for n, value in enumerate(values):
-        if isfinite(value) and len(values) <= 60:
+        if isfinite(value) and len(values) <= MOST_MARKED:
             shown = tip(f"{track.at[n]}: {value:.6g}")
             parts.append(element("circle", shown, cx=x(n), cy=y(value), r=2.4, class_="so-market"))
     parts += [
@@ -237,5 +240,10 @@ def _track_panel(track: Track) -> str:
         for n, words in track.marks.items()
     ]
     return element(
-        "svg", *parts, class_="so-chart", viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}", role="group", aria_label=track.name
+        "svg",
+        *parts,
+        class_="so-chart so-wide" if is_wide else "so-chart",
+        viewBox=f"0 0 {width:g} {HEIGHT:g}",
+        role="group",
+        aria_label=track.name,
     )

@@ -32,7 +32,7 @@ class Role(StrEnum):
 class Action(StrEnum):
     """What a route does, for permissions."""
 
-    READ = "read"  # books, quotes, influence, plans: nothing is changed
+    READ = "read"  # books, quotes, influence, plans, rehearsals: nothing is changed
     VERIFY = "verify"  # certificates, evidence and the check of a whole book
     CHANGE = "change"  # import, calibrate, forget, restore, and requests for a removal
     ERASE = "erase"

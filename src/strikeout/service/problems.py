@@ -96,7 +96,7 @@ def problem_of(error: BaseException) -> Problem:
         return error.problem
     if isinstance(error, errors.StrikeoutError):
         facts = {name: plain(value) for name, value in error.facts.items() if name not in ("path", "status", "code")}
-        return Problem(error.code, status_of(type(error)), error.sentence, facts)
+        return Problem(error.code, status_of(type(error)), error.without_folder, facts)
     sentence = f"An error in strikeout, not in the request: {type(error).__name__}. The log of the server has more."
     return Problem(INTERNAL, 500, sentence)
 

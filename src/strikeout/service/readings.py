@@ -9,7 +9,7 @@ from typing import Any
 
 from strikeout.book import Book
 from strikeout.book.results import moved
-from strikeout.errors import NoSuchPageError, RefusedError, StrikeoutError
+from strikeout.errors import NoSuchPageError, RefusedError, StrikeoutError, UsageError
 from strikeout.tables import Table
 from strikeout.tables import number as cell
 
@@ -92,7 +92,7 @@ def certificate(book: Book, entry: int) -> bytes:
     """
     try:
         return book.certificate(entry).to_bytes()
-    except RefusedError as error:
+    except (RefusedError, UsageError) as error:  # no certificate, or no such entry
         raise NoSuchPageError(*error.parts, **error.facts) from error
 
 

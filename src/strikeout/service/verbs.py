@@ -314,7 +314,7 @@ VERBS: Mapping[str, Verb] = {
     "curves": Verb(curves, Action.READ, changes=False),  # not kept: another book may be one of the two
     "evidence": Verb(evidence, Action.VERIFY, changes=False),
     "verify": Verb(verify, Action.VERIFY, changes=False),
-    "rehearse": Verb(rehearse, Action.ERASE, changes=False),
+    "rehearse": Verb(rehearse, Action.READ, changes=False),
     "inspect": Verb(inspect, Action.CHANGE, changes=False),
     "forget": Verb(forget, Action.CHANGE),
     "restore": Verb(restore, Action.CHANGE),

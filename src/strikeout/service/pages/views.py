@@ -130,10 +130,12 @@ async def requests(request: Request, name: str, number: int | None = None) -> Re
     number = number if number is not None else (waiting[-1] if waiting else None)
     shown = next((one for one in found if one["request"] == number), None)
     plan = problem = None
-    if shown is not None and shown["state"] in ("open", "approved") and shown["what"] == "forget":
+    if shown is not None and shown["state"] in ("open", "approved") and shown["what"] in ("forget", "erase"):
+        is_erasure = shown["what"] == "erase"
         asked = {"where": shown["where"]} if shown["where"] else {"ids": shown["ids"]}
+        how = {"all_quotes": True, "reason": shown["why"]} if is_erasure else {}
         try:
-            plan = await desk.ask(request, name, "what if", **asked)
+            plan = await desk.ask(request, name, "rehearse" if is_erasure else "what if", **asked, **how)
         except (ProblemError, StrikeoutError) as error:
             problem = problem_of(error).sentence
     return page(

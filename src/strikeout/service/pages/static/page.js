@@ -79,7 +79,16 @@
     }
   }
 
+  // On a narrow screen the page that is open and the day that is chosen would be out of sight.
+  function bringIntoSight() {
+    for (const [box, one] of [["header.bar nav", "[aria-current]"], ["#influence .scroll", ".so-chosen"]]) {
+      const [outer, inner] = [$(box), $(`${box} ${one}`)].map((part) => part?.getBoundingClientRect());
+      if (inner) $(box).scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+    }
+  }
+
   function begin() {
+    bringIntoSight();
     window.strikeoutDrawings.begin(document);
     document.querySelectorAll("#job").forEach(watch);
     document.querySelectorAll(".drop").forEach(dropping);
