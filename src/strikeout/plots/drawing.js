@@ -3,6 +3,7 @@
 (() => {
   "use strict";
 
+  const many = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
   const or = (parts) => (parts.length === 1 ? parts[0] : `(${parts.join(" or ")})`);
 
   // One condition per set of columns: rows with the same columns are joined.
@@ -56,8 +57,9 @@
       const text = chosen.size ? condition(chosen, where.x, where.y) : "";
       let quotes = 0;
       for (const key of chosen) quotes += Number(cells.get(key).dataset.n);
-      if (readout && text) readout.textContent = `${chosen.size} cells, ${quotes} quotes: ${text}`;
-      map.dispatchEvent(new CustomEvent("so-choose", { bubbles: true, detail: { where: text, cells: chosen.size, quotes } }));
+      const words = `${many(chosen.size, "cell")}, ${many(quotes, "quote")}: ${text}`;
+      if (readout && text) readout.textContent = words;
+      map.dispatchEvent(new CustomEvent("so-choose", { bubbles: true, detail: { where: text, words } }));
     }
 
     function toggle(key, on) {

@@ -53,7 +53,7 @@ def reason_of(reason: Mapping[str, str] | None) -> Reason | None:
     return None if reason is None else Reason(reason["code"], reason.get("text", ""), reason.get("ticket", ""))
 
 
-def chosen(ids: list[str] | None, where: str | None) -> Facts:
+def chosen(ids: list[str] | None = None, where: str | None = None) -> Facts:
     """Return the quotes to take, as keywords of a verb.
 
     Raises:
@@ -71,14 +71,13 @@ def plan(
     book: Book,
     tell: Tell,  # noqa: ARG001
     *,
-    ids: list[str] | None = None,
-    where: str | None = None,
     tolerance: float | None = None,
     reason: Mapping[str, str] | None = None,
+    **quotes: Any,
 ) -> Facts:
     """Return what striking quotes out will do, with the plan itself for ``forget``."""
     begun = time.perf_counter()
-    made = book.plan_forget(**chosen(ids, where), tolerance=tolerance, reason=reason_of(reason))
+    made = book.plan_forget(**chosen(**quotes), tolerance=tolerance, reason=reason_of(reason))
     return {
         **made.to_dict(),
         "count": made.count,
@@ -149,13 +148,12 @@ def rehearse(
     book: Book,
     tell: Tell,  # noqa: ARG001
     *,
-    ids: list[str] | None = None,
-    where: str | None = None,
     all_quotes: bool = False,
     reason: Mapping[str, str] | None = None,
+    **quotes: Any,
 ) -> Facts:
     """Return what erasing quotes removes and what it cannot."""
-    return book.plan_erase(**chosen(ids, where), all_quotes=all_quotes, reason=reason_of(reason)).to_dict()
+    return book.plan_erase(**chosen(**quotes), all_quotes=all_quotes, reason=reason_of(reason)).to_dict()
 
 
 def inspect(book: Book, tell: Tell, *, file: str, **how: Any) -> Facts:
@@ -171,18 +169,17 @@ def forget(
     book: Book,
     tell: Tell,  # noqa: ARG001
     *,
-    ids: list[str] | None = None,
-    where: str | None = None,
     tolerance: float | None = None,
     reason: Mapping[str, str] | None = None,
     plan: str | None = None,
+    **quotes: Any,
 ) -> Facts:
     """Strike quotes out, or apply exactly the plan that was shown."""
     if plan is not None:
-        if (ids, where, tolerance, reason) != (None, None, None, None):
+        if any(given is not None for given in (tolerance, reason, *quotes.values())):
             raise UsageError("Give a plan alone: it contains the quotes, the tolerance and the reason.")
         return book.apply(Plan.from_bytes(plan.encode("utf-8"))).to_dict()
-    return book.forget(**chosen(ids, where), tolerance=tolerance, reason=reason_of(reason)).to_dict()
+    return book.forget(**chosen(**quotes), tolerance=tolerance, reason=reason_of(reason)).to_dict()
 
 
 def restore(
@@ -200,10 +197,9 @@ def erase(
     book: Book,
     tell: Tell,
     *,
-    ids: list[str] | None = None,
-    where: str | None = None,
     all_quotes: bool = False,
     reason: Mapping[str, str] | None = None,
+    **quotes: Any,
 ) -> Facts:
     """Remove the bytes of quotes; there is no undo."""
 
@@ -211,7 +207,7 @@ def erase(
         tell({"step": "searching", "share": done / total if total else 1.0})
 
     how: Facts = {"all_quotes": all_quotes, "reason": reason_of(reason), "progress": searched}
-    return book.erase(**chosen(ids, where), **how).to_dict()
+    return book.erase(**chosen(**quotes), **how).to_dict()
 
 
 def calibrate(
@@ -257,15 +253,14 @@ def request(
     tell: Tell,  # noqa: ARG001
     *,
     what: Any,
-    ids: list[str] | None = None,
-    where: str | None = None,
     all_quotes: bool = False,
     reason: Mapping[str, str] | None = None,
+    **quotes: Any,
 ) -> Facts:
     """Ask for a removal that another person approves."""
-    is_policy = what == "one-person" and (ids, where) == (None, None)
-    quotes = {} if is_policy else {**chosen(ids, where), "all_quotes": all_quotes}
-    return book.request(what, **quotes, reason=reason_of(reason)).to_dict()
+    is_policy = what == "one-person" and not any(given is not None for given in quotes.values())
+    which = {} if is_policy else {**chosen(**quotes), "all_quotes": all_quotes}
+    return book.request(what, **which, reason=reason_of(reason)).to_dict()
 
 
 def decide(

@@ -7,9 +7,9 @@
   document.addEventListener("so-choose", (event) => {
     const bar = $(".picked", event.target.closest("section") || document);
     if (!bar) return;
-    const { where, cells, quotes } = event.detail;
+    const { where, words } = event.detail;
     bar.classList.toggle("on", where !== "");
-    $("code", bar).textContent = `${cells} cells, ${quotes} quotes: ${where}`;
+    $("code", bar).textContent = words;
     const link = $(".go", bar);
     link.href = `${link.pathname}?${new URLSearchParams({ where })}`;
   });
