@@ -68,7 +68,11 @@ class StrikeoutError(Exception):
     def without_folder(self) -> str:
         """The sentence with the name of the file it is about in place of its path, for readers on other machines."""
         path = str(self.facts.get("path") or "")
-        return self.sentence.replace(path, PurePath(path).name) if path else self.sentence
+        if not path:
+            return self.sentence
+        return render(
+            [part.replace(path, PurePath(path).name) if isinstance(part, str) else part for part in self.parts]
+        )
 
     @property
     def arguments(self) -> frozenset[str]:
