@@ -111,3 +111,18 @@ def test_a_row_s_derivatives_are_those_it_has_alone():
         return derivatives.parts(np.exp(-a * z) / (b + np.sqrt(1.0 + b * z)), 2)[1]
 
     np.testing.assert_array_equal(f(z)[:, 17:18], f(z[17:18]))
+
+
+def test_every_operator_gives_what_numpy_s_function_gives():
+    a, b = derivatives.variables(np.array([0.6, -1.7]))
+    z = np.linspace(0.5, 3.0, 7) - 0.5j
+    pairs = [
+        (a + z, np.add(a, z)), (z + a, np.add(z, a)), (2.0 + b, np.add(2.0, b)),
+        (a - z, np.subtract(a, z)), (2.0 - b, np.subtract(2.0, b)), (z - a, np.subtract(z, a)),
+        (a * b, np.multiply(a, b)), (3 * (a * z), np.multiply(3, np.multiply(a, z))),
+        (a / b, np.divide(a, b)), (1.0 / (a * z), np.divide(1.0, np.multiply(a, z))),
+    ]  # fmt: skip
+    for mine, numpys in pairs:
+        for found, expected in zip(derivatives.parts(mine, 2), derivatives.parts(numpys, 2), strict=True):
+            np.testing.assert_array_equal(found, expected)
+            assert found.shape == expected.shape

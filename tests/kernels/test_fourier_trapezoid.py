@@ -234,3 +234,23 @@ def test_the_twins_gradient_is_that_of_25_digits(family):
                 up, down = (log_cf(mp.mpmathify(at), mp.mpf(0.7), each) for each in moved)
                 # 1e-16 of the third derivative, and 1e-25 / 1e-8 of rounding
                 assert abs((up - down) / (2 * step) - gradient[i][j]) < 1e-12 * (1 + abs(gradient[i][j]))
+
+
+@pytest.mark.parametrize("T", [0.02, 0.5, 5.0])
+@pytest.mark.parametrize(
+    ("law", "theta"),
+    [(heston, [1.5, 0.05, 0.9, -0.7, 0.03]), (bates, [1.5, 0.05, 0.9, -0.7, 0.03, 0.5, -0.1, 0.15])],
+)
+def test_a_logarithm_without_derivatives_changes_no_term(law, theta, T):
+    """Beyond the nodes the function is looked at alone, and with its derivatives only if it is not far below them."""
+    theta = np.array(theta)
+    calls = []
+
+    def logarithm(z, T, theta):
+        calls.append(len(z))
+        return law(z, T, theta)[0], ()
+
+    alone, both = fourier_trapezoid.rule(law, T, theta, logarithm=logarithm), fourier_trapezoid.rule(law, T, theta)
+    assert len(calls) >= 2
+    np.testing.assert_array_equal(alone.F, both.F)
+    assert (alone.h, alone.low, alone.high) == (both.h, both.low, both.high)

@@ -123,15 +123,21 @@ SLOPES: dict[np.ufunc, Callable[[Array, Array], Any]] = {
     np.arcsinh: lambda x, _f: 1.0 / np.sqrt(1.0 + x * x),
     np.arctanh: lambda x, _f: 1.0 / (1.0 - x * x),
 }
-# df/dx and df/dy, given x, y and f(x, y)
-Partial = Callable[[Array, Array, Array], Any]
+
+
+def _less_one(y: Array) -> Array:
+    return np.where(y == 0, 1.0, y - 1.0) if y.ndim or y == 0 else y - 1.0
+
+
+# df/dx and df/dy, given x, y and f(x, y); None for one
+Partial = Callable[[Array, Array, Array], Any] | None
 PARTIALS: dict[np.ufunc, tuple[Partial, Partial]] = {
-    np.add: (lambda _x, _y, _f: 1.0, lambda _x, _y, _f: 1.0),
-    np.subtract: (lambda _x, _y, _f: 1.0, lambda _x, _y, _f: -1.0),
+    np.add: (None, None),
+    np.subtract: (None, lambda _x, _y, _f: -1.0),
     np.multiply: (lambda _x, y, _f: y, lambda x, _y, _f: x),
     np.divide: (lambda _x, y, _f: 1.0 / y, lambda _x, y, f: -f / y),
     # x^0 is flat even at x = 0: 0 x, not 0 / x
-    np.power: (lambda x, y, _f: y * np.power(x, np.where(y == 0, 1.0, y - 1.0)), lambda x, _y, f: f * np.log(x)),
+    np.power: (lambda x, y, _f: y * np.power(x, _less_one(y)), lambda x, _y, f: f * np.log(x)),
 }
 OF_THE_VALUE = {
     np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.isfinite, np.isnan, np.isinf,
@@ -139,7 +145,12 @@ OF_THE_VALUE = {
 
 
 class Dual(NDArrayOperatorsMixin):
-    """A value with its derivatives; works wherever NumPy's functions above do. Never changed in place."""
+    """A value with its derivatives; works wherever NumPy's functions above do. Never changed in place.
+
+    ``slopes`` has the axes of the value after that of the parameters; any of them may have length one.
+    """
+
+    __slots__ = ("slopes", "value")
 
     def __init__(self, value: ArrayLike, slopes: ArrayLike) -> None:
         self.value = np.asarray(value)
@@ -161,7 +172,13 @@ class Dual(NDArrayOperatorsMixin):
 
     def __getitem__(self, index: Index) -> Dual:
         places = index if isinstance(index, tuple) else (index,)
-        return Dual(self.value[index], self.slopes[(slice(None), *places)])
+        return Dual(self.value[index], self.full[(slice(None), *places)])
+
+    @property
+    def full(self) -> Array:
+        """The slopes ``(p, *shape)``, every axis as long as the value's."""
+        whole = (len(self.slopes), *self.value.shape)
+        return self.slopes if self.slopes.shape == whole else np.broadcast_to(self.slopes, whole)
 
     def __bool__(self) -> bool:
         return bool(self.value)
@@ -169,12 +186,34 @@ class Dual(NDArrayOperatorsMixin):
     def __repr__(self) -> str:
         return f"Dual({self.value!r})"
 
+    # NumPy's own operators would find the same rules, in twice the time.
+    def __add__(self, other: Any) -> Dual:
+        return _combined(np.add, self, other)
+
+    def __radd__(self, other: Any) -> Dual:
+        return _combined(np.add, other, self)
+
+    def __sub__(self, other: Any) -> Dual:
+        return _combined(np.subtract, self, other)
+
+    def __rsub__(self, other: Any) -> Dual:
+        return _combined(np.subtract, other, self)
+
+    def __mul__(self, other: Any) -> Dual:
+        return _combined(np.multiply, self, other)
+
+    def __rmul__(self, other: Any) -> Dual:
+        return _combined(np.multiply, other, self)
+
+    def __truediv__(self, other: Any) -> Dual:
+        return _combined(np.divide, self, other)
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **named: Any) -> Any:
         # `x += y` asks for the result in x. A dual is a value: the name x gets the new one.
         out = named.pop("out", None)
         if method != "__call__" or named or (out is not None and not isinstance(out[0], Dual)):
             return NotImplemented
-        values = [x.value if isinstance(x, Dual) else np.asarray(x) for x in inputs]
+        values = [x.value if isinstance(x, Dual) else x for x in inputs]
         if ufunc in OF_THE_VALUE:
             return ufunc(*values)
         if ufunc in SLOPES:
@@ -182,15 +221,7 @@ class Dual(NDArrayOperatorsMixin):
             return Dual(value, SLOPES[ufunc](values[0], value) * self.slopes)
         if ufunc not in PARTIALS:
             return NotImplemented
-        value = np.asarray(ufunc(*values))
-        slopes = [
-            np.broadcast_to(
-                partial(values[0], values[1], value) * _aligned(x, value.shape), (len(x.slopes), *value.shape)
-            )
-            for x, partial in zip(inputs, PARTIALS[ufunc], strict=True)
-            if isinstance(x, Dual)
-        ]
-        return Dual(value, slopes[0] if len(slopes) == 1 else slopes[0] + slopes[1])
+        return _combined(ufunc, *inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
         if function is np.where and len(args) == 3:
@@ -198,10 +229,22 @@ class Dual(NDArrayOperatorsMixin):
             p = len(self.slopes)
             x, y = (one if isinstance(one, Dual) else Dual(one, np.zeros((p, *np.shape(one)))) for one in (x, y))
             value = np.where(condition, x.value, y.value)
-            return Dual(value, np.where(condition, _aligned(x, value.shape), _aligned(y, value.shape)))
+            return Dual(value, np.where(condition, _aligned(x, value.ndim), _aligned(y, value.ndim)))
         if function in (np.zeros_like, np.ones_like) and len(args) == 1:
             return function(self.value, **named)
         return NotImplemented
+
+
+def _combined(ufunc: np.ufunc, x: Any, y: Any) -> Dual:
+    """Return a function of two arguments, of which one or both are dual."""
+    u, v = x.value if isinstance(x, Dual) else np.asarray(x), y.value if isinstance(y, Dual) else np.asarray(y)
+    value = np.asarray(ufunc(u, v))
+    slopes = []
+    for one, partial in zip((x, y), PARTIALS[ufunc], strict=True):
+        if isinstance(one, Dual):
+            own = _aligned(one, value.ndim)
+            slopes.append(own if partial is None else partial(u, v, value) * own)
+    return Dual(value, slopes[0] if len(slopes) == 1 else slopes[0] + slopes[1])
 
 
 def variables(x: Floats) -> Dual:
@@ -212,12 +255,12 @@ def variables(x: Floats) -> Dual:
 def parts(found: Any, p: int) -> tuple[Array, Array]:
     """Value and derivatives ``(p, *shape)`` of what a function gave; one that used no parameter is flat."""
     if isinstance(found, Dual):
-        return found.value, found.slopes
+        return found.value, found.full
     value = np.asarray(found)
     return value, np.zeros((p, *value.shape))
 
 
-def _aligned(x: Dual, shape: tuple[int, ...]) -> Array:
+def _aligned(x: Dual, axes: int) -> Array:
     """Return the slopes with as many axes as the result has, the parameters' first."""
-    missing = len(shape) - x.value.ndim
-    return x.slopes.reshape(len(x.slopes), *(1,) * missing, *x.value.shape)
+    missing = axes - x.value.ndim
+    return x.slopes.reshape(len(x.slopes), *(1,) * missing, *x.slopes.shape[1:]) if missing else x.slopes

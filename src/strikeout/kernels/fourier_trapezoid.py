@@ -45,9 +45,10 @@ LEVEL = 31.0  # exp(-31) = 3e-14: what each cut may cost, of the forward
 PROBES = 2.0 ** np.arange(-6.0, 22.0, 0.5)  # a Gaussian's best is 8 / sd; half a doubling between loses 2 %
 INSIDE = 1e-8  # how far inside the strip a formula is probed that has no value on its edge
 FARTHEST = 12.0  # |k| beyond which no price is given, however fat the tails: exp(k / 2) would amplify rounding
-FIRST_NODES = 64  # tried at first; then twice as many, until the last quarter is negligible
+FIRST_NODES = 128  # tried at first; then twice as many, until the last quarter is negligible
 MOST_NODES = 1 << 14
 CANDIDATES = np.unique(np.geomspace(1.0, MOST_NODES, 160).astype(np.intp))  # numbers of nodes a bound is asked for
+SLOPES = 30.0  # ln of how much larger than a value its derivatives may be, where the function is looked at alone
 REACH = 64  # times as far as the nodes go, a function without a known bound is looked at
 BLOCK = 32  # nodes, whose powers of w are exponentials of their own
 AT_ONCE = 1 << 13  # strikes; bounds the memory, changes no bit
@@ -76,16 +77,25 @@ class Known:
 
 
 def rule(
-    log_cf: LogCf, T: float, theta: Floats, known: Known | None = None, *, level: float = LEVEL, reach: int = REACH
+    log_cf: LogCf,
+    T: float,
+    theta: Floats,
+    known: Known | None = None,
+    *,
+    logarithm: LogCf | None = None,
+    level: float = LEVEL,
+    reach: int = REACH,
 ) -> Line:
     """Return the line for one slice. Its terms are not-a-number if the characteristic function decays too slowly.
+
+    ``logarithm`` is the function without its derivatives, if that is faster: the moments need none.
 
     With a higher level and a longer reach the line is finer and longer than it need be: what ``check_model`` holds the
     usual one against.
     """
     with np.errstate(all="ignore"):
         if known is None:
-            rising, falling, defect = moments(log_cf, T, theta)
+            rising, falling, defect = moments(logarithm or log_cf, T, theta)
         else:
             defect = 0.0
             rising, falling = (np.r_[0.0, known.log_mgf(p)] for p in (1.0 + PROBES, -PROBES))
@@ -100,7 +110,10 @@ def rule(
         growth = 0.5 * highest  # ln of what a term is multiplied by, at the highest k
         h = 2.0 * np.pi / period
         cut = level + growth
-        F = _found(log_cf, T, theta, h, cut, reach) if known is None else _bounded(log_cf, T, theta, h, cut, known)
+        if known is None:
+            F = _found(log_cf, logarithm or log_cf, T, theta, h=h, cut=cut, reach=reach)
+        else:
+            F = _bounded(log_cf, T, theta, h, cut, known)
         return Line(h, F, 1.0 / float(np.expm1(0.5 * period)), low, high, defect)
 
 
@@ -164,7 +177,7 @@ def count_of(known: Known, h: float, cut: float) -> int:
     return int(between[min(first(between), len(between) - 1)])
 
 
-def _found(log_cf: LogCf, T: float, theta: Floats, h: float, cut: float, reach: int) -> Complexes:
+def _found(log_cf: LogCf, logarithm: LogCf, T: float, theta: Floats, *, h: float, cut: float, reach: int) -> Complexes:
     """``F`` at as many nodes as matter at some strike, for a function that has no known bound."""
     count = FIRST_NODES
     F: Complexes = _terms(log_cf, T, theta, h * np.arange(count, dtype=float), h)
@@ -175,7 +188,10 @@ def _found(log_cf: LogCf, T: float, theta: Floats, h: float, cut: float, reach: 
         wanted = 2 * count
         if not matters[-(count // 4) :].any():
             used = int(np.max(np.flatnonzero(matters), initial=0)) + 1
-            back = _seen_again(log_cf, T, theta, h, cut, used * np.arange(1.0, reach + 0.25, 0.25))
+            farther = used * np.arange(1.0, reach + 0.25, 0.25)
+            farther = farther[farther > count - 1]  # up to the last node, no term matters
+            seen = np.abs(_terms(logarithm, T, theta, h * farther, h)[:, 0]) * farther > np.exp(-cut - SLOPES)
+            back = _seen_again(log_cf, T, theta, h, cut, farther[seen]) if seen.any() else 0.0
             if back == 0.0:
                 F = F[:used]
                 F[0] *= 0.5

@@ -19,7 +19,7 @@ from strikeout.quotes.contracts import Contracts
 # With its derivatives (a pair), or as the logarithm alone.
 Given = LogCf | Callable[[Complexes, float, Any], Any]
 
-VERSION = 3  # of the rule in kernels/fourier_trapezoid.py: another one moves the last bits of a price
+VERSION = 4  # of the rule in kernels/fourier_trapezoid.py: another one moves the last bits of a price
 DUAL = 1  # of the derivatives in kernels/derivatives.py
 MARTINGALE = 1e-10  # a larger |ln cf(-i)| would show in prices, which are good to about that much of the forward
 PROBE = np.array([0.3 - 0.5j, 2.0 - 0.5j, 7.0 - 0.5j])  # where a gradient is held against differences
@@ -56,6 +56,7 @@ class CharacteristicModel:
     name: str
     parameters: ParameterSpace
     log_cf: LogCf
+    logarithm: LogCf  # without derivatives, if it was given so
     kernel: Kernel  # that sums over the nodes
 
     def __init__(self, name: str, parameters: ParameterSpace, *, log_cf: Given) -> None:
@@ -64,11 +65,13 @@ class CharacteristicModel:
         object.__setattr__(self, "name", f"{name}/function-{self.kernel}-line-{VERSION}")
         object.__setattr__(self, "parameters", parameters)
         object.__setattr__(self, "log_cf", log_cf)
+        object.__setattr__(self, "logarithm", log_cf)
         with np.errstate(all="ignore"):
             start = np.array(parameters.starts[0], float)
             if not isinstance(self._called(PROBE, start), tuple | list):
                 object.__setattr__(self, "name", f"{self.name}-dual-{DUAL}")
                 object.__setattr__(self, "log_cf", _with_derivatives(log_cf, self.name))
+                object.__setattr__(self, "logarithm", lambda z, T, theta: (log_cf(z, T, theta), ()))
             self._try_out(start)
 
     def price(self, theta: Theta, contracts: Contracts) -> Floats:
@@ -90,7 +93,7 @@ class CharacteristicModel:
         values = np.empty((1 + len(vector), len(contracts)))
         for j, T in enumerate(layout.expiries.tolist()):
             rows = slice(layout.offsets[j], layout.offsets[j + 1])
-            found = fourier_trapezoid.rule(self.log_cf, T, vector)
+            found = fourier_trapezoid.rule(self.log_cf, T, vector, logarithm=self.logarithm)
             if not found.defect <= MARTINGALE:
                 raise ParameterError(
                     f"{self.name}: E[S_T] must be the forward, but |ln cf| at z = 0 or z = -i is {found.defect:.3g} "
