@@ -122,3 +122,15 @@ def test_a_table_of_a_book_that_is_printed_alone_names_why_the_command_ends_with
     alone, known = (run("calibrate", desk, *poor, "--format", form) for form in ("csv", "json"))
     assert (alone.exit_code, known.exit_code) == (3, 3)
     assert json.loads(known.stdout)["termination"] in alone.stderr
+
+
+def test_no_column_of_a_table_is_without_a_name(desk, page):
+    done("forget", page, "--where", "strike > 5500", "--certificate", "c.json", "--out", "kept.csv")
+    for words in (
+        ["verify", desk],
+        ["verify", "c.json", "kept.csv"],
+        ["doctor"],
+        ["rules", page, "--list", "Q213"],
+    ):
+        head = next(csv.reader(io.StringIO(run(*words, "--format", "csv").stdout)))
+        assert all(head), words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 import strikeout as so
 from strikeout.assurance.influence import Influence, influence
 from strikeout.cli import strikeout
+from strikeout.synthetic.sample_files import write_sample
 
 
 @pytest.fixture(scope="module")
@@ -121,3 +123,11 @@ def test_a_map_of_another_kind_is_refused_before_any_work(tmp_path):
 def test_a_label_with_an_apostrophe_is_a_text_in_the_condition_that_is_suggested():
     found = Influence({"desk": np.array(["O'Hara's"]), "lots": np.array([3]), "count": np.array([1])})
     assert found.condition() == "desk = 'O''Hara''s' and lots = 3"
+
+
+def test_groups_by_expiry_are_named_by_their_dates_if_every_quote_has_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_sample(Path("page.csv"), "page")
+    found = json.loads(run("page.csv", "--by", "expiry", "--json").stdout)["columns"]
+    dates = set(map(str, so.inspect_quotes("page.csv").quotes.labels["expiry_date"].tolist()))
+    assert set(found["expiry_date"]) == dates

@@ -85,11 +85,11 @@ def influence(
             reading, calibration = None, book.calibration(options["only"])
     else:
         reading, calibration = calibrate_file(file, **options)
-    labels = None if by is None else split_cuts(by)
+    labels = None if by is None else _with_dates(split_cuts(by), calibration)
     found = influence_of(calibration, labels, confirm=min(confirm, top))
     _refuse_undetermined(found, calibration)
     if plot is not None:
-        across = next((name for name in labels or () if name != "expiry"), None)
+        across = next((name for name in labels or () if name not in ("expiry", "expiry_date")), None)
         _draw(file, calibration, plot, by=across, only=options["only"])
     facts = {**described(found, calibration, top), **reading_counts(reading, options["quarantine"]), "plot": plot}
     notes = [*reading_notes(reading, options["quarantine"]), *([f"the map is in {plot}."] if plot else [])]
@@ -100,6 +100,16 @@ def influence(
         notes=[*_cautions(found, calibration, top=top, confirmed=min(confirm, top)), *notes],
         hints=[hint],
     )
+
+
+def _with_dates(cuts: list[str], calibration: Calibration) -> list[str]:
+    """Return cuts with the date of an expiry instead of its time in years, if each time is that of one date."""
+    quotes = calibration.quotes
+    if quotes is None or "expiry_date" not in quotes.labels:
+        return cuts
+    dates, years = quotes.labels["expiry_date"].astype(str).tolist(), quotes.contracts.expiry.tolist()
+    is_dated = all(dates) and len(set(zip(years, dates, strict=True))) == len(set(years))
+    return ["expiry_date" if cut == "expiry" and is_dated else cut for cut in cuts]
 
 
 def _draw(file: str, calibration: Calibration, path: str, *, by: str | None, only: str | None) -> None:
