@@ -107,6 +107,21 @@ def many(count: int, one: str, several: str | None = None) -> str:
     return f"{count:,} {agreeing(count, one, several or f'{one}s')}"
 
 
+def spans(numbers: Iterable[int]) -> str:
+    """Return ascending numbers in words, neighbours as one span.
+
+    >>> spans([2, 5, 6, 7, 9])
+    '2, 5 to 7, 9'
+    """
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][-1] + 1:
+            found[-1] = [found[-1][0], number]
+        else:
+            found.append([number])
+    return ", ".join(" to ".join(map(str, span)) for span in found)
+
+
 def agreeing(count: int, one: str, several: str) -> str:
     """Return the form of a verb or a noun for this count.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ def test_the_step_is_that_of_a_calibration_and_certified_as_near_as_was_asked(bo
     assert alone.operator == plan.certificate.operator == "downdate"
     assert plan.after == alone.parameters
     assert {group: now for group, (_, now) in plan.latent.items()} == alone.latent
-    assert plan.certificate == alone.certificate
+    assert replace(plan.certificate, reading=None) == alone.certificate
     assert so.verify(plan.certificate, quotes[5:]).holds
     assert Plan.from_bytes(plan.to_bytes()) == plan
     after = book.apply(plan).after

@@ -83,7 +83,7 @@ class Certificate:
     claims: dict[str, dict[str, Any]]
     obstacles: dict[str, str]
     latent: tuple[str, ...] = ()  # of a panel: the parameter of every group, in their order; groups stay unnamed
-    reading: dict[str, Any] | None = None  # layout, settings, digests of the retained quotes and of their file
+    reading: dict[str, Any] | None = None  # layout, settings, digests of retained quotes and their file
     # at, the date; public and signature, if a key signed it; entry and head, if it is the key of a book
     signed: dict[str, Any] | None = None
 
@@ -221,8 +221,8 @@ class Certificate:
         if reading is None:
             return []
         settings = [f"             {name} {value}" for name, value in reading["settings"].items()]
-        lines = [f"read as      {reading['layout']}", *settings, f"quotes       {reading['quotes']}"]
-        return [*lines, f"file         {reading['file']}"] if "file" in reading else lines
+        digests = [f"{name:<12} {reading[name]}" for name in ("quotes", "file") if name in reading]
+        return [f"read as      {reading['layout']}", *settings, *digests]
 
     @property
     def date(self) -> str:

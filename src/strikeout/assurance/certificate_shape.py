@@ -201,11 +201,11 @@ def _is_state(state: object, made: Mapping[str, Any], how: Mapping[str, Any], op
 
 
 def _is_reading(reading: object) -> bool:
-    if not isinstance(reading, dict) or reading.keys() - {"file"} != {"layout", "settings", "quotes"}:
+    if not isinstance(reading, dict) or reading.keys() - {"quotes", "file"} != {"layout", "settings"}:
         return False
     is_text = isinstance(reading["layout"], str) and reading["layout"].isprintable()
     is_named = _is_texts(reading["settings"]) and all(map(str.isprintable, reading["settings"].values()))
-    return is_text and is_named and _is_hex(reading["quotes"], 32) and _is_hex(reading.get("file", "0" * 64), 32)
+    return is_text and is_named and all(_is_hex(reading[name], 32) for name in reading.keys() & {"quotes", "file"})
 
 
 def _is_signature(signed: object) -> bool:

@@ -1,7 +1,8 @@
 """How the quotes of a certificate were read, and digests by which the retained ones are recognised.
 
-The digests are of retained quotes alone. The settings are stated by the issuer: no check can confirm how a file was
-read that the reader does not have.
+The digests are of retained quotes alone. They are plain, so that anyone can compare them: a certificate is removed with
+any quote that it retained, unlike an entry of the ledger. The settings are stated by the issuer: no check can confirm
+how a file was read that the reader does not have.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BOOK = "book"  # the layout of quotes that a book retains
 
 def with_reading(
     certificate: Certificate,
-    retained: Quotes,
+    retained: Quotes | None,
     *,
     layout: str,
     settings: Mapping[str, Any],
@@ -35,6 +36,7 @@ def with_reading(
     """Return an unsigned certificate that states how its quotes were read, with digests of the retained ones.
 
     Args:
+        retained: None if the issuer did not read them.
         layout: of the file that was read, such as the name of a profile.
         settings: with which it was read, by name; how many American prices are read as European is added.
         file: with the retained quotes.
@@ -45,8 +47,9 @@ def with_reading(
     reading: dict[str, Any] = {
         "layout": layout,
         "settings": {name: str(value) for name, value in settings.items()},
-        "quotes": digest_of_quotes(retained),
     }
+    if retained is not None:
+        reading["quotes"] = digest_of_quotes(retained)
     if file is not None:
         reading["file"] = digest_of_file(file)
     return replace(certificate, reading=reading, signed=None)
@@ -89,6 +92,10 @@ def digest_of_quotes(quotes: Quotes) -> str:
 def reading_line(reading: Mapping[str, Any]) -> str:
     """Return how the quotes were read, in one line."""
     if reading["layout"] == BOOK:
-        return "a book, whose log lists the imports"
-    settings = ", ".join(f"{name} {value}" for name, value in reading["settings"].items())
-    return f"{reading['layout']}; {settings or 'default settings'}"
+        return " | ".join(f"{name}: {line}" for name, line in reading["settings"].items())
+    return line_of(reading["layout"], reading["settings"])
+
+
+def line_of(layout: str, settings: Mapping[str, str]) -> str:
+    """Return the layout and the settings that are not the defaults, in one line."""
+    return f"{layout}; {', '.join(f'{name} {value}' for name, value in settings.items()) or 'default settings'}"

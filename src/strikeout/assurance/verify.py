@@ -258,7 +258,8 @@ def verify_claims(
         else:
             made.append(_judged(claim.name, check))
     facts = facts_of(certificate, counted=len(checker.retained))
-    made = [_judged("QUOTES", lambda: _quotes_named(certificate, retained)), *made] if certificate.reading else made
+    if "quotes" in (certificate.reading or {}):
+        made = [_judged("QUOTES", lambda: _quotes_named(certificate, retained)), *made]
     return Verification((_judged("COUNT", checker.count), *made), checker.laid_down(), checker.stated(), facts)
 
 

@@ -258,13 +258,13 @@ class Book:
         The calibration stays as it is until ``calibrate``.
 
         Args:
-            quarantine: the file with the rows that did not become quotes. A row of it may be corrected and imported
-                later, so the book records the file, and an erasure deletes it.
-            quarantined: how many rows did not become quotes; the entry of the ledger counts them.
+            quarantine: the file with the rows that did not become quotes; the book records it, an erasure deletes it.
+            quarantined: how many rows these are; the entry counts them.
+            reading: how the file was read (``Reading.conventions``), for the entry and certificates.
 
         Raises:
-            RefusedError: an id is in the book with other values, a slice would be left without a forward, or the book
-                was changed meanwhile. Nothing is imported.
+            RefusedError: an id is there with other values, a slice would have no forward, or the book was changed
+                meanwhile. Nothing is imported.
         """
         return self.import_chunks((quotes,), **how)
 
@@ -284,7 +284,7 @@ class Book:
 
         Args:
             tolerance: in standard errors; one step from the stored footprints is taken if it is certified to be within.
-            quarantine, quarantined: as for ``import_quotes``.
+            quarantine, quarantined, reading: as for ``import_quotes``.
 
         Raises:
             RefusedError: nothing is new, the book is not calibrated or not current, an id is there with other values,
@@ -396,7 +396,7 @@ class Book:
 
         Args:
             tolerance: as for ``learn``.
-            quarantine, quarantined: as for ``import_quotes``.
+            quarantine, quarantined, reading: as for ``import_quotes``.
 
         Raises:
             UsageError: the window is not above zero, or the quotes have no label date.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from strikeout.assurance.certificate import Certificate
+from strikeout.assurance.provenance import BOOK, line_of, with_reading
 from strikeout.assurance.state_codec import StateKind, encode_moments
 from strikeout.book.records import Snapshot, Transaction, Why
 from strikeout.book.results import Change
@@ -19,6 +20,10 @@ from strikeout.calibration.panels import LABEL, values_of
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.signing import signed
 from strikeout.store.store import Reading
+from strikeout.text import agreeing, spans
+
+LAYOUT = "layout"  # the name of the layout among the facts of a reading
+IN_MEMORY = "quotes in memory; how they were read was not given"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +54,7 @@ class EntryFacts:
     reason: Why
     touched: Sequence[str] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    reading: Mapping[str, str] | None = None  # how the file of added quotes was read
 
 
 def commit(book: Transaction, seen: Snapshot, facts: EntryFacts, result: Result) -> Change:
@@ -72,6 +78,7 @@ def commit(book: Transaction, seen: Snapshot, facts: EntryFacts, result: Result)
         counts=facts.counts,
         version=version,
         certificate=certificate,
+        reading=facts.reading,
     )
     after = result.calibration
     return Change(
@@ -84,6 +91,29 @@ def commit(book: Transaction, seen: Snapshot, facts: EntryFacts, result: Result)
         result.path,
         calibration=after if after is not None and after.moments is None else None,
     )
+
+
+def with_imports(
+    seen: Snapshot,
+    certificate: Certificate,
+    *,
+    retained: Quotes | None = None,
+    reading: Mapping[str, str] | None = None,
+) -> Certificate:
+    """Return a certificate that states how the quotes of the book were read, with a digest of the retained ones.
+
+    Args:
+        retained: if they were read; from moments, and for one step, they are not.
+        reading: of the file whose quotes are added by the entry that the certificate is for.
+    """
+    added = [(entry.number, entry.reading) for entry in seen.ledger if entry.counts.get("imported")]
+    added += [] if reading is None else [(seen.next, reading)]
+    by_line: dict[str, list[int]] = {}
+    for number, how in added:
+        rest = {name: text for name, text in how.items() if name != LAYOUT}
+        by_line.setdefault(line_of(how[LAYOUT], rest) if how else IN_MEMORY, []).append(number)
+    settings = {f"{agreeing(len(of), 'entry', 'entries')} {spans(of)}": line for line, of in by_line.items()}
+    return with_reading(certificate, retained, layout=BOOK, settings=settings)
 
 
 def _version(book: Transaction, seen: Snapshot, result: Result) -> Version:

@@ -19,14 +19,12 @@ from numpy.typing import ArrayLike
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issue import Answer, issue
-from strikeout.assurance.provenance import BOOK, with_reading
 from strikeout.book import select
 from strikeout.book.approvals import require_approval
-from strikeout.book.commit import EntryFacts, Result, commit, follow_change
+from strikeout.book.commit import EntryFacts, Result, commit, follow_change, with_imports
 from strikeout.book.records import Snapshot, Why, as_reason
 from strikeout.book.results import Change, moved
-from strikeout.book.select import as_kept, is_encrypted, whole_slices
-from strikeout.book.state_store import NO_QUOTES
+from strikeout.book.select import as_kept, whole_slices
 from strikeout.book.step import try_step
 from strikeout.book.version import Version, latent_of
 from strikeout.calibration.calibration import Calibration
@@ -357,7 +355,7 @@ def recalibrate(seen: Snapshot, gone: Quotes, *, path: tuple[str, ...] = ()) -> 
     """Return the calibration of the quotes that stay; from moments only those to be removed are read."""
     spec, version = seen.spec, seen.check_current()
     refitted: tuple[Refit, ...] = ()
-    retained: Quotes = NO_QUOTES
+    retained: Quotes | None = None  # from moments they are not read
     if seen.moments is not None:
         if len(gone) >= len(seen.moments):
             refuse_everything(len(seen.moments))
@@ -377,8 +375,7 @@ def recalibrate(seen: Snapshot, gone: Quotes, *, path: tuple[str, ...] = ()) -> 
         operator = "recalibrate"
         size = version.count if spec.settings.select == "all" else len(held)
     certificate = certify(spec.settings, after, size=size, struck=len(gone), operator=operator)
-    if operator == "recalibrate" and not is_encrypted(seen.store):  # from moments the retained quotes are not read
-        certificate = with_reading(certificate, retained, layout=BOOK, settings={})
+    certificate = with_imports(seen, certificate, retained=retained)
     return StrikeOut(gone, Result(None, after, before=version, certificate=certificate, path=path), refitted)
 
 

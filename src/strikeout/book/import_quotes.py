@@ -270,6 +270,7 @@ class How(TypedDict, total=False):
 
     quarantine: str | PathLike[str] | None
     quarantined: int
+    reading: Mapping[str, str] | None
     reason: Why
 
 
@@ -283,6 +284,7 @@ def import_chunks(
     *,
     quarantine: str | PathLike[str] | None = None,
     quarantined: int = 0,
+    reading: Mapping[str, str] | None = None,
     reason: Why = None,
 ) -> Imported:
     """Add the new quotes of all chunks with one chunk in memory at a time; see ``Book.import_chunks``."""
@@ -299,7 +301,7 @@ def import_chunks(
         arriving.refuse_without_forward(book.store.now, held=before)
         book.record_file(quarantine)
         counts = entry_counts(imported, arriving.repeated, len(arriving.erased), quarantined)
-        entry = book.enter("import", reason, counts=counts, commitment=str(touched))
+        entry = book.enter("import", reason, counts=counts, commitment=str(touched), reading=reading)
     return Imported(
         entry=entry,
         imported=imported,

@@ -403,11 +403,13 @@ class Transaction:
         version: Version | None = None,
         certificate: Certificate | None = None,
         commitment: str = "",
+        reading: Mapping[str, str] | None = None,
     ) -> int:
         """Write the entry of this transaction, and its certificate.
 
         Args:
             commitment: to the touched quotes, if they are too many to be listed.
+            reading: how the file of an import was read.
         """
         session = self._session
         if certificate is not None:
@@ -423,6 +425,7 @@ class Transaction:
             touched=tuple(name.encode() for name in touched),
             certificate="" if certificate is None else certificate.digest(),
             commitment=commitment,
+            reading=reading or {},
         )
         ledger = self._ledger.append(act, session.signing(self._ledger))
         self.store.append(ledger.entries[-1].to_bytes())

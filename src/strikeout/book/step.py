@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from strikeout.assurance.build import build_of
 from strikeout.assurance.issue import Answer, issue
 from strikeout.assurance.optimality import Optimality, question
-from strikeout.book.commit import Result
+from strikeout.book.commit import Result, with_imports
 from strikeout.book.linearization import BookLinearization
 from strikeout.book.records import Snapshot
 from strikeout.book.state_store import NO_QUOTES, StateUpdate, in_objective
@@ -47,13 +47,21 @@ def evidence_of(linearization: BookLinearization, how: Settings, size: int) -> K
     return KeptEvidence(linearization.model, how, size, linearization.panel, linearization.latent, without=without)
 
 
-def try_step(records: Snapshot, removed: Quotes, tolerance: float, *, added: Quotes = NO_QUOTES) -> Result | NoStep:
+def try_step(
+    records: Snapshot,
+    removed: Quotes,
+    tolerance: float,
+    *,
+    added: Quotes = NO_QUOTES,
+    reading: Mapping[str, str] | None = None,
+) -> Result | NoStep:
     """Strike quotes out by one step from the footprints of a book; or return why that cannot replace the optimum.
 
     The certificate claims STATE and STEP to the bit and OPTIMUM to the tolerance, in standard errors.
 
     Args:
         added: quotes that are learnt in the same step.
+        reading: how their file was read.
     """
     linearization, last = records.linearization, records.version
     if linearization is None or last is None:
@@ -117,7 +125,7 @@ def try_step(records: Snapshot, removed: Quotes, tolerance: float, *, added: Quo
             state=None if after.start is None else after.start.digest(),
         ),
         before=last,
-        certificate=issue(evidence, answer, system=step.system),
+        certificate=with_imports(records, issue(evidence, answer, system=step.system), reading=reading),
         path=(f"{operator}: {judged.sentence}, and {tolerance:g} were asked for",),
     )
 

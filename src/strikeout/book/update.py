@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 
 from strikeout.book.approvals import require_approval
-from strikeout.book.commit import EntryFacts, Result, commit, follow_change
+from strikeout.book.commit import EntryFacts, Result, commit, follow_change, with_imports
 from strikeout.book.forget import certify, check_given_tolerance
 from strikeout.book.import_quotes import How as ImportHow
 from strikeout.book.import_quotes import arrival_of
@@ -37,6 +38,7 @@ def learn(
     tolerance: float | None = None,
     quarantine: str | PathLike[str] | None = None,
     quarantined: int = 0,
+    reading: Mapping[str, str] | None = None,
     reason: Why = None,
 ) -> Change:
     """Add new quotes to the book and to its calibration; see ``Book.learn``."""
@@ -44,7 +46,7 @@ def learn(
     if not len(arrival.new):
         none = agreeing(arrival.count, "The quote is not", f"None of the {arrival.count:,} quotes is")
         raise RefusedError(f"{none} new, so there is nothing to learn.", count=arrival.count)
-    result = _stepped(seen, tolerance, added=arrival.new)
+    result = _stepped(seen, tolerance, added=arrival.new, reading=reading)
     if not isinstance(result, Result):
         after = _with(seen, arrival.new)
         follow = follow_change(seen, after, added=arrival.new)
@@ -52,7 +54,7 @@ def learn(
     with seen.session.writing(seen.position) as book:
         book.store.add(arrival.new)
         book.record_file(quarantine)
-        facts = EntryFacts("learn", reason, arrival.new.ids.tolist(), arrival.to_counts(quarantined))
+        facts = EntryFacts("learn", reason, arrival.new.ids.tolist(), arrival.to_counts(quarantined), reading)
         return commit(book, seen, facts, result)
 
 
@@ -81,6 +83,7 @@ def roll(
     tolerance: float | None = None,
     quarantine: str | PathLike[str] | None = None,
     quarantined: int = 0,
+    reading: Mapping[str, str] | None = None,
     reason: Why = None,
 ) -> Change:
     """Learn new quotes and forget those older than the last ``window`` dates; see ``Book.roll``."""
@@ -105,13 +108,16 @@ def roll(
     require_approval(seen, "roll", touched if old else [])
     at_once = sorted({*old} & {*new.ids.tolist()})  # added and removed in one step
     removed, added = whole.only(old).without(at_once), new.without(at_once)
-    result = _stepped(seen, tolerance, removed=removed, added=added)
+    reading = reading if counts else None
+    result = _stepped(seen, tolerance, removed=removed, added=added, reading=reading)
     if not isinstance(result, Result):
         retained, settings = whole.without(old), seen.spec.settings
         after = determined(seen.spec.calibrate(retained))
         operator = "recalibrate" if after.moments is None else "resolve"
         size = len(whole) if settings.select == "otm" else after.count + len(old)
         certificate = certify(settings, after, size=size, struck=len(old), operator=operator) if old else None
+        if certificate is not None:
+            certificate = with_imports(seen, certificate, retained=retained, reading=reading)
         follow = follow_change(seen, after, removed=removed, added=added)
         result = Result(follow, after, before=before, certificate=certificate, added=retained, path=result)
     with seen.session.writing(seen.position) as book:
@@ -119,19 +125,24 @@ def roll(
             book.store.add(new)
         book.store.strike(old, entry=book.number)
         book.record_file(quarantine)
-        facts = EntryFacts("roll", reason, touched, {**counts, "forgotten": len(old)})
+        facts = EntryFacts("roll", reason, touched, {**counts, "forgotten": len(old)}, reading)
         return commit(book, seen, facts, result)
 
 
 def _stepped(
-    seen: Snapshot, tolerance: float | None, *, removed: Quotes = NO_QUOTES, added: Quotes = NO_QUOTES
+    seen: Snapshot,
+    tolerance: float | None,
+    *,
+    removed: Quotes = NO_QUOTES,
+    added: Quotes = NO_QUOTES,
+    reading: Mapping[str, str] | None = None,
 ) -> Result | tuple[str, ...]:
     """Return the result of one certified step; the beginning of the path if the quotes are to be calibrated."""
     exact = "recalibrate: all quotes, from cold starts"
     if tolerance is None:
         return (exact,)
     check_given_tolerance(tolerance)
-    found = try_step(seen, removed, tolerance, added=added)
+    found = try_step(seen, removed, tolerance, added=added, reading=reading)
     return found if isinstance(found, Result) else (f"step passed over: {found.clause}", exact)
 
 

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from strikeout.store.entry import Reason
     from strikeout.store.keyring import Signer
 
-READ_WITH = ("profile", "rates", "exercise", "dividends", "dividend_model", "only")  # a certificate states these
 OPERATORS = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine", "paper")  # as those of forget
 OF_FILES = ("operator", "shards", "certificate_path", "key_path", "out")  # a book has other commands for these
 
@@ -270,10 +269,9 @@ def _issued(
         from strikeout.quotes.writing import write_quotes
 
         write_quotes(retained, out)
-    given = {name: options[name] for name in READ_WITH if options.get(name) is not None}
-    settings = {**given, **options["constants"], **(options["checks"] or {})}
+    only = {} if options["only"] is None else {"only": options["only"]}
     layout = reading.layout.partition(",")[0]
-    issued = with_reading(done.certificate, retained, layout=layout, settings=settings, file=out)
+    issued = with_reading(done.certificate, retained, layout=layout, settings={**reading.settings, **only}, file=out)
     return dated(issued, at=datetime.now(UTC), signer=signer)
 
 

@@ -33,8 +33,9 @@ from strikeout.cli.terminal import ReadingLine
 from strikeout.text import agreeing
 
 if TYPE_CHECKING:
-    from strikeout.book.update import How
+    from strikeout.book.import_quotes import How
     from strikeout.cli.terminal import Output
+    from strikeout.quotes.reading import Reading
     from strikeout.store.entry import Reason
 
 MOST = 5  # quotes that a note names
@@ -71,7 +72,8 @@ def import_quotes(
         refuse_bad_rows(reading, max_reject=max_reject, quarantine=quarantine)
         kept = quarantine if reading.rejected else None
         with _removed_if_refused(kept):
-            done = held.import_chunks(reading.chunks(), quarantine=kept, quarantined=reading.rejected, reason=reason)
+            how = _recorded(reading, kept, reason)
+            done = held.import_chunks(reading.chunks(), **how)
     notes = reading_notes(reading, quarantine)
     if done.erased:
         more = f" and {len(done.erased) - MOST:,} more" if len(done.erased) > MOST else ""
@@ -111,8 +113,7 @@ def learn(book: str, file: str, reason: Reason | None, who: str | None, output: 
         reading = read_file(file, beside=held.quotes, quarantine=quarantine, **_named(options))
         kept = quarantine if reading.rejected else None
         with _removed_if_refused(kept):
-            how: How = {"tolerance": tolerance, "quarantine": kept, "quarantined": reading.rejected, "reason": reason}
-            change = held.learn(reading.quotes, **how)
+            change = held.learn(reading.quotes, tolerance=tolerance, **_recorded(reading, kept, reason))
     return report_change(
         change, output, notes=reading_notes(reading, quarantine), **reading_counts(reading, quarantine)
     )
@@ -136,9 +137,8 @@ def roll(book: str, file: str | None, window: int, reason: Reason | None, output
         kept = quarantine if reading is not None and reading.rejected else None
         quotes = None if reading is None else reading.quotes
         with _removed_if_refused(kept):
-            rejected = 0 if reading is None else reading.rejected
-            how: How = {"tolerance": tolerance, "quarantine": kept, "quarantined": rejected, "reason": reason}
-            change = held.roll(quotes, window=window, **how)
+            how = _recorded(reading, kept, reason)
+            change = held.roll(quotes, window=window, tolerance=tolerance, **how)
     return report_change(
         change, output, notes=reading_notes(reading, quarantine), **reading_counts(reading, quarantine)
     )
@@ -148,6 +148,14 @@ def _named(options: dict[str, Any]) -> dict[str, Any]:
     """Return how a file is to be read: the source of the quotes is a constant column."""
     source = options.pop("source")
     return {**options, "constants": {**options["constants"], **({} if source is None else {"source": source})}}
+
+
+def _recorded(reading: Reading | None, quarantine: str | None, reason: Reason | None) -> How:
+    """Return what a book records of a file that it was given."""
+    if reading is None:
+        return {"reason": reason}
+    found: How = {"quarantine": quarantine, "quarantined": reading.rejected, "reading": reading.conventions}
+    return {**found, "reason": reason}
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
@@ -40,6 +41,7 @@ from strikeout.quotes.validate import Beside, Partitions, Verdict, apply_rules, 
 from strikeout.quotes.writing import rows_as_found, write_parts
 from strikeout.text import Argument, as_lines, many
 
+DEFAULTS = {"forwards": "auto", "exercise": "european"}  # options that a reading does not list with these values
 MAX_REJECT = 0.1  # a file with more bad rows than this is more likely misread than merely dirty
 
 Progress = Callable[[str, float], None]  # the current step, and the share of it that is done
@@ -93,6 +95,7 @@ class Reading:
     unchecked: Mapping[str, str]
     numbering: str
     table: Table  # without rows
+    options: Mapping[str, Any]  # keywords of `inspect_quotes`, as given
     screening: Screening
     _chunks: Chunks
     _parts: Partitions
@@ -103,6 +106,25 @@ class Reading:
     def layout(self) -> str:
         """The profile the source was read by, as text."""
         return self.table.layout
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The options that it was read with and that are not the defaults, as text; constants and rules by name."""
+        named = {name: given for name, given in self.options.items() if name not in ("constants", "checks")}
+        constants, rules = self.options.get("constants") or {}, self.options.get("checks") or {}
+        named |= {**constants, **(rules if isinstance(rules, Mapping) else {"checks": rules})}
+        words = {name: _as_word(given) for name, given in named.items() if given is not None}
+        return {name: word for name, word in words.items() if word != DEFAULTS.get(name)}
+
+    @property
+    def conventions(self) -> dict[str, str]:
+        """The layout and the settings, without the value of any constant but the rate.
+
+        It can be kept longer than the quotes: a constant may be the strike, the price or the date of one.
+        """
+        hidden = self.options.get("constants") or {}
+        shown = {name: "given" if name in hidden and name != "rate" else text for name, text in self.settings.items()}
+        return {"layout": self.layout.partition(",")[0], **shown}
 
     @cached_property
     def quotes(self) -> Quotes:
@@ -305,6 +327,7 @@ def inspect_quotes(
             columns=chunks.layout.columns,
             routes=describe_derivation(chunks.layout, chunks.clock, curve, is_converted=has_american(chunks)),
             unchecked=verdict.unchecked, numbering=chunks.table.numbering, table=_with_notes(chunks, forwards),
+            options=options,
             screening=log.screening(verdict.unchecked),
             _chunks=chunks, _parts=parts, _verdict=verdict, _progress=progress,
         )  # fmt: skip
@@ -354,6 +377,13 @@ def has_american(chunks: Chunks) -> bool:
 def _price_columns(chunks: Chunks) -> set[str]:
     names = column_names(chunks.rules(pl.DataFrame({"at": [], "row": []})))
     return {names[role] for role in ("bid", "ask", "price", "iv") if role in names}
+
+
+def _as_word(given: Any) -> str:
+    """Return an option as text: a file by its name alone, a table as the word "given"."""
+    if isinstance(given, (str, PathLike)):
+        return Path(given).name if isinstance(given, PathLike) or Path(given).is_file() else given
+    return str(given) if isinstance(given, (int, float)) else "given"
 
 
 def _no_progress(what: str, share: float) -> None:

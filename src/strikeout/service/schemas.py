@@ -144,6 +144,7 @@ class LedgerEntry(Answer):
     who: str
     what: str
     counts: dict[str, int]
+    reading: dict[str, str]
     hash: str
     needed_approval: bool
     approved_by_entry: int | None

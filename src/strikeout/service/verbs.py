@@ -244,7 +244,8 @@ def import_file(
     """Add the quotes of an uploaded file; bad rows are returned as CSV, to be corrected and uploaded again."""
     with _reading(book, tell, file, **how) as found:
         described = _described(found)
-        done = book.import_chunks(found.chunks(), quarantined=found.rejected, reason=reason_of(reason))
+        recorded: Facts = {"quarantined": found.rejected, "reading": found.conventions, "reason": reason_of(reason)}
+        done = book.import_chunks(found.chunks(), **recorded)
     return {**described, **done.to_dict(), "sentence": done.sentence}
 
 

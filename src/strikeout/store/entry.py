@@ -115,12 +115,15 @@ class Act:
     touched: Sequence[bytes] = ()  # one byte string per affected quote; the order does not matter
     certificate: str = ""
     commitment: str = ""  # to the affected quotes, if they are too many for `touched`
+    reading: Mapping[str, str] = field(default_factory=dict)  # how the file of an import was read; no value of a quote
 
     def __post_init__(self) -> None:
         for name in ("who", "what"):
             if not getattr(self, name):
                 raise UsageError(f"Act: `{name}` is empty. Give a text of one line.", name=name)
             _refuse_unprintable(f"`{name}`", getattr(self, name))
+        for name, text in self.reading.items():
+            _refuse_unprintable("a setting of a reading", f"{name} {text}")
         for name, count in self.counts.items():
             if type(count) is not int or count < 0:
                 raise UsageError(
@@ -157,6 +160,7 @@ class Entry:
     why: Reason | None
     counts: Mapping[str, int]
     digests: Mapping[str, str]
+    reading: Mapping[str, str]  # how the file of an import was read; empty for other entries and for quotes in memory
     touched: str  # keyed commitment to the set of quotes, or empty
     certificate: str  # keyed digest of the certificate that was issued with it, or empty
     software: str
@@ -188,8 +192,8 @@ class Entry:
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a table of texts, whole numbers and tables."""
         content = {item.name: getattr(self, item.name) for item in fields(self)}
-        plain = {"why": self.why and self.why.to_plain(), "counts": dict(self.counts), "digests": dict(self.digests)}
-        return {"format": FORMAT, **content, **plain}
+        tables = {name: dict(getattr(self, name)) for name in ("counts", "digests", "reading")}
+        return {"format": FORMAT, **content, **tables, "why": self.why and self.why.to_plain()}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, the hash of the entry included."""
@@ -261,6 +265,8 @@ def _wrong(content: Mapping[str, Any]) -> str | None:
         "counts": isinstance(content["counts"], dict)
         and all(type(count) is int and count >= 0 for count in content["counts"].values()),
         "digests": isinstance(content["digests"], dict) and all(is_hex(d, 32) for d in content["digests"].values()),
+        "reading": isinstance(content["reading"], dict)
+        and all(isinstance(text, str) and f"{name}{text}".isprintable() for name, text in content["reading"].items()),
         **{
             name: content[name] == "" or is_hex(content[name], 32) for name in ("touched", "certificate", "next_public")
         },

@@ -221,6 +221,7 @@ def entry_after(last: Entry | None, act: Act, *, keyring: Keyring, next_public: 
         # Not refused: if a clock was once ahead, the book would be locked until that time. It is recorded instead.
         counts={**act.counts, **({CLOCK_BACK: back} if back else {})},
         digests={name: keyring.commit(f"digest {name}", text.encode()) for name, text in act.digests.items()},
+        reading=act.reading,
         touched=act.commitment or commitment_of(act.touched, keyring),
         certificate=act.certificate and keyed_certificate(act.certificate, keyring),
         software=f"strikeout {__version__}",
