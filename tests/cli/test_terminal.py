@@ -6,6 +6,8 @@ import io
 
 import pytest
 
+import strikeout as so
+from strikeout.calibration.smiles import smile_table
 from strikeout.cli import terminal
 from strikeout.tables import Table
 
@@ -202,6 +204,27 @@ def test_a_narrow_log_leaves_out_the_reason_before_the_person():
 
     spare = [ENTRY_HEADINGS[place] for place in entry_table([], {}).spare]
     assert spare == ["why", "who"]
+
+
+@pytest.fixture(scope="module")
+def smiles():
+    quotes = so.synthetic.random_quotes(14, maturities=1, seed=3)
+    return smile_table(so.calibrate(quotes, so.SVI(), starts=1))
+
+
+@pytest.mark.parametrize("columns", [60, 70, 80, 120])
+def test_every_part_of_a_table_of_smiles_names_the_expiry_and_cuts_no_number(monkeypatch, smiles, columns):
+    monkeypatch.setattr(terminal, "_columns", lambda: columns)
+    table = smiles
+    for part in terminal.split(table):
+        if not isinstance(part, Table):
+            continue
+        assert part.headings[0] == "expiry"
+        widths = [
+            2 + max(map(len, [head, *(terminal.cell_text(row[at]) for row in part.rows)]))
+            for at, head in enumerate(part.headings)
+        ]
+        assert sum(widths) - 2 <= columns
 
 
 def test_a_narrow_table_leaves_out_empty_columns_first_and_does_not_offer_them(monkeypatch, capsys):

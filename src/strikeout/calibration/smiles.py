@@ -82,7 +82,7 @@ def smile_table(calibration: Calibration) -> Table:
         for smile in smile_records(calibration)
     ]
     heads = ("expiry", "a", "b", "rho", "m", "sigma", "quotes", "vol points", "note")
-    return Table(heads, rows, numbers=(1, 2, 3, 4, 5, 6, 7), whole=(0,), spare=(8,))
+    return Table(heads, rows, numbers=(1, 2, 3, 4, 5, 6, 7), whole=(0,), keys=1)
 
 
 def smile_records(calibration: Calibration) -> list[dict[str, Any]]:

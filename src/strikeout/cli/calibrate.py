@@ -297,7 +297,7 @@ def compare_models(file: str, models: str, top: int, output: Output, **options: 
     )
     return output.result(
         {**found.to_dict(), **reading_counts(reading, options["quarantine"])},
-        Table(found.headings, rows, numbers=(1, 2, 3, 4, 5, 6), whole=(0,), spare=(8, 6, 5)),
+        Table(found.headings, rows, numbers=(1, 2, 3, 4, 5, 6), whole=(0,), spare=(8, 6, 5, 3, 1)),
         "",
         *found.sentences,
         notes=(*reading_notes(reading, options["quarantine"]), *(() if output.is_json else latent)),

@@ -180,7 +180,7 @@ def _shown(found: Influence, calibration: Calibration, *, top: int, confirmed: i
     spare = [heads.index(head) for head in ("indicator", "RMSE", "quotes", "confirmed RMSE") if head in heads]
     what = many(found.rows, "quote" if keys == ["id"] else "group")
     return (
-        Table(heads, rows, numbers=numbers, whole=range(len(keys)), spare=spare),
+        Table(heads, rows, numbers=numbers, whole=(*range(len(keys)), heads.index("parameter")), spare=spare),
         "",
         f"The first {shown:,} of {what}. The effect of striking each out, by one step: the parameter that moves most, "
         f"in standard errors of independent quotes; the largest price change over all quotes; the change of the RMSE, "
