@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from importlib import import_module
@@ -104,6 +105,16 @@ def remade(plain: Mapping[str, Any]) -> Model:
     made: Model = model_named(plain["name"])
     how = {name: _value(value) for name, value in plain.items() if name != "name"}
     return made if not how else _class(plain["name"])(**how)
+
+
+def title_of(name: str) -> str:
+    """Return the name of a model as it begins a sentence.
+
+    >>> title_of("sabr-normal/hagan-1"), title_of("double-heston/native-3"), title_of("mine/function")
+    ('SABR', 'Double Heston', 'Mine')
+    """
+    kind = name.partition("/")[0].removesuffix("-normal").removesuffix("-lognormal")
+    return re.sub("(?<=[a-z])(?=[A-Z])", " ", HOMES[kind][1]) if kind in HOMES else kind.capitalize()
 
 
 def recognised(name: str, contracts: Any) -> Model | None:

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from strikeout.errors import RefusedError
+from strikeout.models.named import title_of
 from strikeout.plots.diagnostics import plot_diagnostics
 from strikeout.plots.influence_map import plot_influence_map
 from strikeout.plots.paths import plot_latent_path
@@ -134,7 +135,7 @@ def calibration_page(
     Args:
         figures: the pictures to show, by kind; by default all of them.
     """
-    name = title or f"{calibration.model.name.partition('/')[0].capitalize()} calibration"
+    name = title or f"{title_of(calibration.model.name)} calibration"
     state = "" if calibration.converged else ' <span class="wrong">not converged</span>'
     parts = [
         f"<h1>{escape(name)}{state}</h1>",

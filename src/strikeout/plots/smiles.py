@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from strikeout.errors import UsageError
 from strikeout.kernels import black
 from strikeout.kernels.arrays import Floats, Mask, Rows
+from strikeout.models.named import title_of
 from strikeout.plots import style
 from strikeout.plots.style import WHOLE, View, caption, is_panel
 from strikeout.quotes.contracts import Contracts
@@ -288,7 +289,7 @@ def _draw(panel: Axes, smile: Smile, curves: Sequence[Floats], *, are_many: bool
 
 def _headline(calibration: Calibration | Day) -> str:
     when = f", {calibration.name}" if isinstance(calibration, Day) and calibration.name else ""
-    return f"{calibration.model.name.partition('/')[0].capitalize()} against the market{when}"
+    return f"{title_of(calibration.model.name)} against the market{when}"
 
 
 def _notes(calibration: Calibration | Day, smiles: tuple[Smile, ...]) -> list[str]:
