@@ -133,7 +133,7 @@ def page(tmp_path, monkeypatch) -> str:
 def test_commands_record_the_options_of_reading(page):
     done("import", "a.book", page, "--check", "Q209=off", "--source", "desk", "--quarantine", "bad.csv")
     entry = told("log", "a.book")["entries"][-1]
-    assert entry["reading"] == {"layout": "cboe-dashboard", "Q209": "off", "source": "given"}
+    assert entry["reading"] == {"layout": "cboe-dashboard", "exercise": "auto", "Q209": "off", "source": "given"}
 
 
 def test_no_value_of_a_constant_but_the_rate_reaches_ledger_or_certificates(tmp_path, quotes, monkeypatch):
@@ -144,10 +144,11 @@ def test_no_value_of_a_constant_but_the_rate_reaches_ledger_or_certificates(tmp_
     frame.filter(pl.col("strike") == frame["strike"][0]).drop("strike").write_csv("one.csv")
     reading = so.inspect_quotes("one.csv", constants={"strike": frame["strike"][0]})
     assert reading.settings["strike"] == str(frame["strike"][0])
-    assert reading.conventions == {"layout": "strikeout's own column names", "strike": "given"}
+    assert reading.conventions == {"layout": "strikeout's own column names", "exercise": "auto", "strike": "given"}
     priced = so.inspect_quotes("one.csv", constants={"strike": 100.0, "rate": 0.03}, checks="desk", forwards="given")
     assert priced.conventions == {
         "layout": "strikeout's own column names",
+        "exercise": "auto",
         "forwards": "given",
         "strike": "given",
         "rate": "0.03",
@@ -159,4 +160,4 @@ def test_files_are_named_without_their_folder(tmp_path, quotes):
     so.write_quotes(quotes, tmp_path / "q.csv")
     (tmp_path / "curve.csv").write_text("years,rate\n0.1,0.01\n5,0.03\n")
     for rates in (tmp_path / "curve.csv", str(tmp_path / "curve.csv")):
-        assert so.inspect_quotes(tmp_path / "q.csv", rates=rates).settings == {"rates": "curve.csv"}
+        assert so.inspect_quotes(tmp_path / "q.csv", rates=rates).settings == {"exercise": "auto", "rates": "curve.csv"}

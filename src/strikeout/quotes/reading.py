@@ -41,7 +41,7 @@ from strikeout.quotes.validate import Beside, Partitions, Verdict, apply_rules, 
 from strikeout.quotes.writing import rows_as_found, write_parts
 from strikeout.text import Argument, as_lines, many
 
-DEFAULTS = {"forwards": "auto", "exercise": "european"}  # options that a reading does not list with these values
+DEFAULTS = {"forwards": "auto"}  # options that a reading does not list with these values
 MAX_REJECT = 0.1  # a file with more bad rows than this is more likely misread than merely dirty
 
 Progress = Callable[[str, float], None]  # the current step, and the share of it that is done
@@ -110,7 +110,8 @@ class Reading:
     @property
     def settings(self) -> dict[str, str]:
         """The options that it was read with and that are not the defaults, as text; constants and rules by name."""
-        named = {name: given for name, given in self.options.items() if name not in ("constants", "checks")}
+        named: dict[str, Any] = {"exercise": "auto"}
+        named |= {name: given for name, given in self.options.items() if name not in ("constants", "checks")}
         constants, rules = self.options.get("constants") or {}, self.options.get("checks") or {}
         named |= {**constants, **(rules if isinstance(rules, Mapping) else {"checks": rules})}
         words = {name: _as_word(given) for name, given in named.items() if given is not None}
