@@ -41,7 +41,7 @@ def with_reading(
         settings: with which it was read, by name; how many American prices are read as European is added.
         file: with the retained quotes.
     """
-    mid = retained.labels.get(AMERICAN_MID)
+    mid = None if retained is None else retained.labels.get(AMERICAN_MID)
     converted = 0 if mid is None else int(np.count_nonzero(np.isfinite(mid)))
     settings = {**settings, **({"American prices converted": converted} if converted else {})}
     reading: dict[str, Any] = {
