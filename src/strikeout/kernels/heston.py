@@ -2,7 +2,8 @@
 
 Both take strikes in ``Parts``, agree to rounding, and treat every strike on its own: its bits depend on theta, its
 expiry and its k, never on its neighbours, the number of threads or the size of the batch. theta is (kappa, vbar,
-sigma, rho, v0), see heston_cf.py. Sums over a book lead a search: those of the twin multiply matrices, see series.py.
+sigma, rho, v0), see heston_cf.py. Sums over a book lead a search: those of the twin multiply matrices, see
+fourier_series.py.
 """
 
 from __future__ import annotations
