@@ -16,6 +16,7 @@ TIMED = {
     "fuzz/__main__.py": "tries inputs for as many minutes as it is given",
     "fuzz/targets.py": "an input that takes many seconds of the processor is a finding",
     "scale/test_lake_fleet.py": "waits for another process, and fails if it hangs",
+    "service/test_reading.py": "waits for a worker to start, and fails if it does not",
     "laws/clerks.py": "waits for other processes, and says so if they hang",
     "attacks/test_hang_with_a_condition.py": "that a limit in seconds of the processor is kept is the claim itself",
 }
