@@ -163,10 +163,10 @@ def test_a_role_may_do_what_the_table_permits_and_nothing_else(signed_in, method
 
 
 def test_whoever_may_read_may_see_what_an_erasure_would_remove_as_an_approver_must(signed_in):
-    _, programs, browsers = signed_in
+    served, programs, _ = signed_in  # the sessions of the browsers may be over
     for role in ALL:
         client = programs[role]
         seen = client.post(client.at("erasures"), json=WHERE)
         assert (seen.status_code, seen.json()["entry"]) == (200, None)
-        page = browsers[role].get("/books/table/erase", params=WHERE).text
+        page = Browser(served, role).get("/erase", **WHERE).text
         assert ("What will not be removed" in page, 'action="/books/table/do/erase"' in page) == (True, role in WRITERS)
