@@ -301,7 +301,7 @@ def test_a_narrow_screen_shows_everything_without_scrolling_sideways(demo, at_br
         assert quant.page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"], path
     quant.book()
     quant.page.locator('#influence .so-cells rect[data-c="20"]').first.tap()
-    playwright.expect(quant.page.locator(".picked.on code")).to_contain_text("1 cells")
+    playwright.expect(quant.page.locator(".picked.on code")).to_contain_text("1 cell,")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
