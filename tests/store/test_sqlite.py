@@ -61,19 +61,19 @@ def test_a_closed_book_is_one_file_and_opens_as_it_was(written):
 
 def test_the_ledger_is_read_once_until_this_or_another_connection_commits(written):
     with SqliteStore.open(written) as store, SqliteStore.open(written) as other:
-        assert store.entries() is store.entries()
+        assert store.now.entries() is store.now.entries()
         with other.writing() as tx:
             tx.append(b"of another")
-        assert store.entries() == (b"entry", b"of another")
+        assert store.now.entries() == (b"entry", b"of another")
         with store.writing() as tx:
             tx.append(b"own")
-        assert store.entries() == other.entries() == (b"entry", b"of another", b"own")
+        assert store.now.entries() == other.now.entries() == (b"entry", b"of another", b"own")
         with store.reading() as book:
             with other.writing() as tx:
                 before = book.entries()
                 tx.append(b"later")
             assert book.entries() == before  # the snapshot
-        assert store.entries()[-1] == b"later"
+        assert store.now.entries()[-1] == b"later"
 
 
 def test_the_settings_that_durability_and_erasure_rest_on_are_in_force(written):
